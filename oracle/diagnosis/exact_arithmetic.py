@@ -43,7 +43,7 @@ def with_exact_arithmetic(pipeline: typed.Pipeline) -> tuple[str, list[str]] | N
             if _is_inexact(call):
                 name = f"bankshot_exact_{len(functions)}_"
                 replaced = _replaced(call, name, text, edits)
-                if replaced is None or not all(_is_number(arg.type) for arg in call.args):
+                if replaced is None:
                     return None
                 text = replaced
                 name = name if call.builtin.name in _OPERATORS else name + call.builtin.name
@@ -63,10 +63,6 @@ def _is_loose(row: Builtin) -> bool:
 
 def _is_inexact(call: typed.BuiltinCall) -> bool:
     return keeper(call.type) is not None and _is_loose(call.builtin)
-
-
-def _is_number(type_: t.Type) -> bool:
-    return isinstance(type_, t.Scalar | t.Vec) and t.element_of(type_) in (t.F32, t.F16, t.I32, t.U32)
 
 
 def _replaced(call: typed.BuiltinCall, name: str, text: str, edits: Edits) -> str | None:

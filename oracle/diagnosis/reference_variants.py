@@ -120,15 +120,15 @@ def _moved(array: Array, place: Array) -> Array:
     return flat[np.clip(place, 0, flat.size - 1)].reshape(array.shape)
 
 
-def _plain(m: Mismatch) -> Iterator[tuple[str, Array]]:
-    """Yield the arrays of numbers with more than one element, by name."""
+def _indexed(m: Mismatch) -> Iterator[tuple[str, Array]]:
+    """Yield the arrays with more than one element, by name."""
     for name, array in m.case.arrays.items():
-        if is_array(array) and array.dtype.names is None and array.size > 1:
+        if is_array(array) and array.size > 1:
             yield name, array
 
 
 def _one_off(m: Mismatch) -> Iterator[Change]:
-    for name, array in _plain(m):
+    for name, array in _indexed(m):
         at = np.arange(array.size)
         for width in (1, 2, 4):  # elements of what is indexed: a scalar, or a vector
             last = array.size // width - 1
@@ -142,7 +142,7 @@ one_off = _reason(_one_off)
 
 
 def _other_stride(m: Mismatch) -> Iterator[Change]:
-    for name, array in _plain(m):
+    for name, array in _indexed(m):
         if array.ndim != 2 or min(array.shape) == 1:
             continue
         row, column = np.divmod(np.arange(array.size), array.shape[1])
@@ -157,7 +157,7 @@ other_stride = _reason(_other_stride)
 
 
 def _short_index(m: Mismatch) -> Iterator[Change]:
-    for name, array in _plain(m):
+    for name, array in _indexed(m):
         for bits in (8, 16):
             if array.size > 1 << bits:
                 words = f"with {name} read at indices of {bits} bits"

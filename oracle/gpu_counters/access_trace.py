@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from operator import ge
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,8 +87,7 @@ def trace(case: Case, workgroup: tuple[int, int, int] = (0, 0, 0), device: str =
         device=device,
         probes="counters",
     )
-    if any(at >= size for at, size in zip(workgroup, run.grid, strict=True)):
-        raise UsageError(f"workgroup {workgroup} is outside the grid {run.grid}")
+    require_inside(run, workgroup)
     capacity = min(_MOST_ROWS, 1024 + sum(site.active_lanes for site in run.sites))
     log = record(case, run, None, workgroup, run.grid, capacity)
     if log.missed:
@@ -97,6 +97,12 @@ def trace(case: Case, workgroup: tuple[int, int, int] = (0, 0, 0), device: str =
         )
     found = tuple(requests(log.rows, log.probes, run.program.sites, run.device.subgroup_size))
     return Trace(case, run, workgroup, found)
+
+
+def require_inside(run: Run, workgroup: tuple[int, int, int]) -> None:
+    """Raise `UsageError` if a workgroup is outside the grid of a run."""
+    if any(map(ge, workgroup, run.grid)):
+        raise UsageError(f"workgroup {workgroup} is outside the grid {run.grid}")
 
 
 @frozen

@@ -17,7 +17,6 @@ from ...sim.models import Device
 from ..errors import UsageError
 from ..manifests.manifest import Case
 from .access_trace import record, requests
-from .charges import banks
 from .wgsl_probes import MOST_LANES
 
 if TYPE_CHECKING:
@@ -84,11 +83,18 @@ def _costliest(site: SourceSite, accesses: list[NDArray[np.int64]], device: Devi
     """
     best = None
     for asked in np.unique(np.array(accesses), axis=0) if accesses else ():
-        costs = banks(device, site, np.maximum(asked, 0), asked >= 0)
-        charged, ideal = costs["shared_wavefronts"], costs["shared_ideal_wavefronts"]
+        charged, ideal = _wavefronts(device, site, np.maximum(asked, 0), asked >= 0)
         if charged > ideal and (best is None or charged - ideal > best.wavefronts - best.ideal):
             best = Access(site, device.banks, len(asked), charged, ideal, _words(asked, site, device))
     return best
+
+
+def _wavefronts(device: Device, site: SourceSite, at: NDArray[np.int64], on: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return the wavefronts of an access, and its ideal. `at`: byte addresses, `[lanes]`; `on`: which are active."""
+    if site.takes_turns:
+        return device.shared_atomic_wavefronts(at, on), device.ideal_shared_atomic_wavefronts(at, on)
+    how = (at, site.bytes_per_lane, on, site.kind != "load")
+    return device.shared_wavefronts(*how), device.ideal_shared_wavefronts(*how)
 
 
 def _words(asked: NDArray[np.int64], site: SourceSite, device: Device) -> tuple[WordAccess, ...]:

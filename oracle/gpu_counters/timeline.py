@@ -19,7 +19,7 @@ from ...sim.ir.sites import SourceSite
 from ...sim.wgsl import types as t
 from ..errors import UsageError
 from ..manifests.manifest import Case
-from .access_trace import Request, record, requests
+from .access_trace import Request, record, requests, require_inside
 from .wgsl_probes import MOST_LANES
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ def record_timeline(case: Case, run: Run, workgroup: tuple[int, int, int] = (0, 
     A timeline of more than `MOST_ROWS` accesses ends with the last epoch that is complete. Raises `UsageError` if a
     probe cannot be inserted, or if the workgroup is outside the grid.
     """
-    if any(at >= size for at, size in zip(workgroup, run.grid, strict=True)):
-        raise UsageError(f"workgroup {workgroup} is outside the grid {run.grid}")
+    require_inside(run, workgroup)
     if prod(run.pipeline.workgroup_size) > MOST_LANES:
         raise UsageError(f"workgroups of more than {MOST_LANES} invocations cannot be recorded")
     sites = run.program.sites

@@ -28,11 +28,11 @@ def atomic_reads(program: Program) -> list[SourceSite]:
 def find_unwritten_atomics(run: Runner, launch: Launch, outcome: Outcome, others: Iterable[Finding]) -> list[Finding]:
     """Return at most one finding for a dispatch.
 
-    `launch` has finished; `others` are its findings: where unwritten memory that is loaded explains the change, atomic
-    operations are not to blame.
+    `launch` has finished; `others` are its findings, with verdicts. A finding of a load was decided by the same reruns,
+    which change nothing, or what the load explains.
     """
     sites = atomic_reads(launch.program)
-    if not sites or any(each.code == UNINIT.code and each.verdict == "harmful" for each in others):
+    if not sites or any(each.code == UNINIT.code for each in others):
         return []
     for words, filling in FILLINGS.items():
         again, after = run(frozenset(), budget=rerun_budget(launch, outcome), filling=filling)

@@ -31,8 +31,7 @@ class WatchedAccesses:
         if len(watched) > SLOTS or (watched and prod(program.workgroup_size) > LANES):
             raise fail("unsupported", "this program is too large to be watched for races", None)
         self.grains = {kind: _grain(program.accesses, kind == "workgroup") for kind in ORDERS}
-        self.storage = any(access.space != "workgroup" for access in watched)
-        self.stored = {access.variable.name for access in watched if access.writes and access.space != "workgroup"}
+        self.storage = {access.variable.name for access in watched if access.space != "workgroup"}
         self.variables = {name: number for number, name in enumerate(sorted({a.variable.name for a in watched}))}
         self.own = program.workgroups_per_batch * program.shared_bytes // self.grains["workgroup"]
         self.workgroups_per_batch = program.workgroups_per_batch
@@ -86,7 +85,7 @@ class LaunchShadow:
     @property
     def watches_storage(self) -> bool:
         """Whether some watched access is to storage."""
-        return self._watched.storage
+        return bool(self._watched.storage)
 
     @property
     def _grains(self) -> int:
@@ -110,7 +109,7 @@ class LaunchShadow:
     def _stored(self) -> list[slice]:
         """Return the parts of the storage shadow that belong to bindings with stores."""
         grain, ends = self.grains["storage"], [*self._places.values(), self._words * 4]
-        first = [self._places[name] for name in self._watched.stored]
+        first = [self._places[name] for name in self._watched.storage]
         return [slice(start // grain, min(end for end in ends if end > start) // grain) for start in first]
 
     def byte(self, slot: int, place: int) -> int:

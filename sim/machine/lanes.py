@@ -37,17 +37,16 @@ def generated(function: Callable[..., Any]) -> Any:
     return intrinsic(function)
 
 
-def row_of(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
-    """Pointer to row `index` of a 2-D array, as a pointer to `element`."""
-    pointer = builder.gep(
-        start_of(context, builder, array_type, array),
-        [builder.mul(wide(builder, index), length_of(context, builder, array_type, array, 1))],
-    )
+def row_of(context: Any, builder: Any, signature: Any, args: Any, number: int, index: Any, element: ir.Type) -> Any:
+    """Pointer to row `index` of argument `number`, a 2-D array, as a pointer to `element`."""
+    array = context, builder, signature.args[number], args[number]
+    pointer = builder.gep(start_of(*array), [builder.mul(wide(builder, index), length_of(*array, 1))])
     return builder.bitcast(pointer, element.as_pointer())
 
 
-def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: ir.Type) -> Any:
-    return builder.bitcast(start_of(context, builder, array_type, array), element.as_pointer())
+def data_of(context: Any, builder: Any, signature: Any, args: Any, number: int, element: ir.Type) -> Any:
+    """Pointer to the data of argument `number`, an array, as a pointer to `element`."""
+    return builder.bitcast(start_of(context, builder, signature.args[number], args[number]), element.as_pointer())
 
 
 def wide(builder: Any, value: Any) -> Any:
@@ -84,7 +83,7 @@ def address_of_first(typingctx, array):  # type: ignore[no-untyped-def]
     """Where an array begins: an address is one argument of a call, an array is seven or nine."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ptrtoint(data_of(context, builder, signature.args[0], args[0], _I32), _I64)
+        return builder.ptrtoint(data_of(context, builder, signature, args, 0, _I32), _I64)
 
     return types.int64(array), codegen
 
@@ -147,7 +146,7 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
         more, limit, n = args[3], args[4], args[6]
         element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
         out, data, index, shift = (
-            data_of(context, builder, signature.args[i], args[i], kind)
+            data_of(context, builder, signature, args, i, kind)
             for i, kind in ((0, _I32), (1, element), (2, _I32), (5, _I32))
         )
 
@@ -177,8 +176,8 @@ def gather_four(typingctx, outs, memory, addresses, extra, last, shifts, lanes):
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
         four = ir.VectorType(element, 4)
-        index, shift = (data_of(context, builder, signature.args[i], args[i], _I32) for i in (2, 5))
-        data = data_of(context, builder, signature.args[1], args[1], element)
+        index, shift = (data_of(context, builder, signature, args, i, _I32) for i in (2, 5))
+        data = data_of(context, builder, signature, args, 1, element)
         results = [builder.inttoptr(each, _I32.as_pointer()) for each in cgutils.unpack_tuple(builder, args[0])]
         more, limit = (spread(builder, each) for each in args[3:5])
         zero, step = _I64(0), _I64(VECTOR_LANES)
@@ -222,8 +221,8 @@ def scatter_four(typingctx, memory, values, addresses, extra, shifts, mask, lane
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         element = _I32 if signature.args[0].dtype.bitwidth == 32 else _I16
         four = ir.VectorType(element, 4)
-        data = data_of(context, builder, signature.args[0], args[0], element)
-        index, shift = (data_of(context, builder, signature.args[i], args[i], _I32) for i in (2, 4))
+        data = data_of(context, builder, signature, args, 0, element)
+        index, shift = (data_of(context, builder, signature, args, i, _I32) for i in (2, 4))
         rows = [builder.inttoptr(each, _I32.as_pointer()) for each in cgutils.unpack_tuple(builder, args[1])]
         more, lanes = spread(builder, args[3]), wide(builder, args[6])
         turned = cgutils.alloca_once(builder, ir.ArrayType(four, VECTOR_LANES))
@@ -277,7 +276,7 @@ def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l] where regs[mask, l], else as it was."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, source, chosen = (row_of(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:4])
+        out, source, chosen = (row_of(context, builder, signature, args, 0, r, _I32) for r in args[1:4])
 
         def body(lane, note):  # type: ignore[no-untyped-def]
             old = note(builder.load(builder.gep(out, [lane])))
@@ -296,7 +295,7 @@ def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l]."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, source = (row_of(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:3])
+        out, source = (row_of(context, builder, signature, args, 0, r, _I32) for r in args[1:3])
 
         def body(lane, note):  # type: ignore[no-untyped-def]
             note(builder.store(note(builder.load(builder.gep(source, [lane]))), builder.gep(out, [lane])))
@@ -312,7 +311,7 @@ def both(typingctx, regs, d, a, b, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l] & regs[b, l]."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, one, other = (row_of(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:4])
+        out, one, other = (row_of(context, builder, signature, args, 0, r, _I32) for r in args[1:4])
 
         def body(lane, note):  # type: ignore[no-untyped-def]
             values = [note(builder.load(builder.gep(row, [lane]))) for row in (one, other)]
@@ -329,7 +328,7 @@ def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = value."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out = row_of(context, builder, signature.args[0], args[0], args[1], _I32)
+        out = row_of(context, builder, signature, args, 0, args[1], _I32)
         lane_loop(
             builder,
             wide(builder, args[3]),
@@ -358,7 +357,7 @@ def splat(typingctx, into, lane, value):  # type: ignore[no-untyped-def]
     """into[lane : lane + 16] = value."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = data_of(context, builder, signature.args[0], args[0], _I32)
+        row = data_of(context, builder, signature, args, 0, _I32)
         builder.store(spread(builder, args[2]), vector_at(builder, row, args[1]), align=4)
         return context.get_dummy_value()
 
@@ -373,7 +372,7 @@ def repeat(typingctx, row, period, lanes):  # type: ignore[no-untyped-def]
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = data_of(context, builder, signature.args[0], args[0], _I32)
+        data = data_of(context, builder, signature, args, 0, _I32)
         period, lanes = wide(builder, args[1]), wide(builder, args[2])
         zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, VECTOR_LANES)
         with cgutils.for_range_slice(builder, zero, period, step, _I64) as (first, _):
@@ -391,8 +390,8 @@ def transfer(typingctx, into, lane, memory, place):  # type: ignore[no-untyped-d
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         element = _I32 if signature.args[2].dtype.bitwidth == 32 else _I16
-        row = data_of(context, builder, signature.args[0], args[0], _I32)
-        data = data_of(context, builder, signature.args[2], args[2], element)
+        row = data_of(context, builder, signature, args, 0, _I32)
+        data = data_of(context, builder, signature, args, 2, element)
         value = builder.load(vector_at(builder, data, args[3], element), align=element.width // 8)
         if element is _I16:
             value = builder.zext(value, ir.VectorType(_I32, VECTOR_LANES))

@@ -189,10 +189,10 @@ def _block(
     context: Any, builder: Any, signature: Any, args: Any, name: str, m: int, n: int, a_splat: bool, b_splat: bool
 ) -> None:
     """Generate a case of `_sum_up`: all steps for a vector of lanes, then for the next vector."""
-    _, regs, code, first, pitch, words, a, a_next, a_move, b, b_next, b_move, step, steps, vectors = args
+    _, _, _, first, pitch, _, a, a_next, a_move, b, b_next, b_move, step, steps, vectors = args
     long, number = ir.IntType(64), ir.FloatType()
-    queue = data_of(context, builder, signature.args[5], words, number)
-    program = data_of(context, builder, signature.args[2], code, ir.IntType(32))
+    queue = data_of(context, builder, signature, args, 5, number)
+    program = data_of(context, builder, signature, args, 2, ir.IntType(32))
 
     def constant(value: int) -> Any:
         return ir.Constant(long, value)
@@ -200,7 +200,7 @@ def _block(
     def sum_of(i: int, j: int) -> Any:
         row = builder.add(builder.add(first, constant(j)), builder.mul(pitch, constant(i)))
         place = builder.gep(program, [builder.add(builder.mul(row, constant(field.SIZE)), constant(field.DEST))])
-        return row_of(context, builder, signature.args[1], regs, builder.load(place), number)
+        return row_of(context, builder, signature, args, 1, builder.load(place), number)
 
     def factor(start: Any, splat: bool) -> Any:
         if splat:

@@ -112,6 +112,17 @@ def test_the_last_workgroup_stores_last() -> None:
 
 
 @pytest.mark.usefixtures("always_interleaved")
+@pytest.mark.parametrize("first", [0, 16, 35])
+def test_a_few_of_many_workgroups_store_to_one_word(first: int) -> None:
+    """Five of 40, which run in several parts; the others store where no other does."""
+    few = f"let r = group.x - {first}u; if i < 3u && r < 5u "
+    stores = "{ for (var k = i; k < 9u - r; k++) { y[k] = r * 10u + i; } } "
+    done = ran(few + stores + "else if i < 3u { for (var k = 0u; k < 2u; k++) { y[at + 9u] = k; } }", 64, 40)
+    assert done.outputs["y"][:9].tolist() == [40, 40, 40, 40, 40, 30, 20, 10, 0]
+    assert not done.program.interleaved
+
+
+@pytest.mark.usefixtures("always_interleaved")
 def test_stores_past_the_end_meet_at_the_last_element() -> None:
     """All stores go to the last of 320 elements; workgroup 4 is the last to store."""
     done = ran(LOOP + "y[at + 1000u] = group.x; }", 64, 5)

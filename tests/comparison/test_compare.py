@@ -4,14 +4,14 @@ from io import StringIO
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from rich.console import Console
 
 from bankshot.oracle.comparison.bits import ulp_distance
 from bankshot.oracle.comparison.compare import compare
-from bankshot.oracle.comparison.rules import DERIVED, EXACT, RULES, Rule
+from bankshot.oracle.comparison.rules import DERIVED, EXACT, RULES, Pair, Rule
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.judge.output_checks import OutputCheck
 from bankshot.oracle.reports.check_text import show_output_check
@@ -40,6 +40,7 @@ def test_ulp_of_special_values():
     assert ulp_distance(a, b).tolist() == [0, 0, np.iinfo(np.int64).max, 1, 2, 1]
 
 
+@settings(deadline=None)
 @given(hnp.arrays(np.uint16, 9), hnp.arrays(np.uint16, 9))
 def test_ulp_counts_the_values_between(a, b):
     """Of f16, all of which can be listed."""
@@ -138,6 +139,63 @@ def test_nmse_looks_at_the_whole_array():
     result = compare(actual, expected, Rule("nmse", {"max": 0.01}))
     assert (result.ok, result.score) == (True, 0.01)
     assert not compare(actual, expected, Rule("nmse", {"max": 0.0099})).ok
+
+
+@pytest.mark.parametrize(("ours", "score"), [(0.0, 0.0), (1e-30, np.inf), (np.nan, np.inf)])
+def test_nmse_of_zeros_accepts_only_zeros(ours, score):
+    result = compare(np.array([0.0, ours], f32), np.zeros(2), Rule("nmse", {"max": 1e300}))
+    assert (result.ok, result.score) == (score == 0, score)
+
+
+@pytest.mark.parametrize("most", [0.0, 1e-9, 1e-3, 0.3, 1.0, 2.0])
+def test_nmse_checks_elements_that_are_rejected_with_all_smaller_ones(most):
+    """An element counts if it and all of its power of two and below, each off by its own size, exceed the limit."""
+    sizes = [2.0**n for n in (-40, -12, -3, -1, 0, 2, 11, 30)]
+    expected = np.array([sign * size for size in sizes for sign in (1, -1.5)])
+    for scale in (2.0**-40, 0.25, 3.0):
+        off = np.maximum(np.abs(expected), scale)
+        bands = np.floor(np.log2(off))
+        could = [np.sum(off[bands <= band] ** 2) / np.sum(expected**2) > most for band in bands]
+        pair = Pair(expected.astype(f32), expected, None)
+        assert RULES["nmse"].could_fail(pair, {"max": most}, scale).tolist() == could
+
+
+# By rule, limits and dtype: a number at its limit and one beyond, the number expected, and its bound at first.
+# Without limits, as PyTorch documents `torch.testing.assert_close`: f16 1e-3 and 1e-5, f32 1.3e-6 and 1e-5.
+AT_LIMIT = [
+    ("ulp", {"max": 3}, f32, 1 + 3 * 2.0**-23, 1 + 4 * 2.0**-23, 1.0, None),
+    ("ulp", {}, f32, 1.0, 1 + 2.0**-23, 1.0, None),
+    ("close", {"rtol": 0.25, "atol": 0.5}, f32, -5.5, -5.5 - 2.0**-21, -4.0, None),
+    ("close", {"rtol": 0.25, "atol": 0.5}, f32, -2.5, -2.5 + 2.0**-22, -4.0, None),
+    ("close", {"rtol": 0.0, "atol": 0.0}, f32, 2.0, 2.0 + 2.0**-22, 2.0, None),
+    ("close", {}, f32, 9.99e-6, 1.001e-5, 0.0, None),
+    ("close", {}, f32, 1000 + 21 * 2.0**-14, 1000 + 22 * 2.0**-14, 1000.0, None),  # 0.00131 of it
+    ("close", {}, np.float16, 167 * 2.0**-24, 168 * 2.0**-24, 0.0, None),
+    ("close", {}, np.float16, 1 + 2.0**-10, 1 + 2.0**-9, 1.0, None),
+    ("close", {}, np.float64, 1 + 1.99e-7, 1 + 2.01e-7, 1.0, None),
+    ("close", {}, np.int32, 7, 8, 7, None),
+    ("bound", {}, f32, 1.5, 1.5 + 2.0**-23, 1.0, 0.5),
+    ("derived", {}, f32, 0.5, 0.5 - 2.0**-25, 1.0, 0.5),
+    ("derived", {}, f32, 1.0, 1 + 2.0**-23, 1.0, 0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "limits", "dtype", "within", "beyond", "expected", "bound"), AT_LIMIT)
+def test_a_rule_accepts_its_limit_and_nothing_beyond(rule, limits, dtype, within, beyond, expected, bound):
+    expected, bound = np.array([expected], dtype), None if bound is None else np.array([bound])
+    assert compare(np.array([within], dtype), expected, Rule(rule, limits), bound=bound).ok
+    assert not compare(np.array([beyond], dtype), expected, Rule(rule, limits), bound=bound).ok
+
+
+def test_an_element_is_checked_if_its_own_size_is_beyond_the_limit():
+    """The size of a small element is the scale."""
+    expected = np.array([2.0, -2.0, 0.5, 0.5, np.nan])
+    pair = Pair(expected.astype(f32), expected, np.array([2.0, 1.99, 1.0, 0.99, 9.0]))
+    for rule in ("bound", "derived"):
+        assert RULES[rule].could_fail(pair, {}, 1.0).tolist() == [False, True, False, True, True]
+    assert RULES["close"].could_fail(pair, {"rtol": 1.0, "atol": 0.0}, 1.0).tolist() == [False, False, True, True, True]
+    assert RULES["close"].could_fail(pair, {"rtol": 0.0, "atol": 1.0}, 1.0).tolist() == [True, True, False, False, True]
+    assert RULES["exact"].could_fail(pair, {}, 1.0).all()
 
 
 def test_bound_is_per_element():

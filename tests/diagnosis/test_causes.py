@@ -73,6 +73,11 @@ def judged(case: Case) -> Audit:
         ("y[id.x] = 2.0 * x[id.x] / (x[id.x] - x[id.x]);", "number out of range", None),
         ("y[id.x] = 3.0 * x[id.x];", "wrong factor",
          "all elements are the expected ones times one number, 1.5 for the first element"),
+        ("y[id.x] = f32(id.x);", "missing term", "the 256 elements that differ stay as they are when x changes"),
+        ("y[id.x] = -2.0 * x[id.x];", "wrong sign",
+         "the 256 elements that differ are minus what reference k.py:doubled gives"),
+        ("y[id.x] = 2.0 * x[min(id.x + 1u, 255u)];", "off by one index",
+         "255 of the 255 elements that differ are those expected an element after"),
         ("y[id.x] = x[id.x] * x[id.x];", UNKNOWN, None),
     ],
 )  # fmt: skip

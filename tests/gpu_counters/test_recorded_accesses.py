@@ -132,3 +132,21 @@ def test_the_costliest_access_is_furthest_from_its_ideal():
     assert _costliest(site(), [], NVIDIA) is None
     some = np.where(lanes < 3, 128 * lanes, -1)
     assert _costliest(site(), [some], NVIDIA).wavefronts == 3
+
+
+# 32 lanes on one of 32 banks, two lanes a word. Of accesses of 8 bytes, 16 lanes are a group; loads of pairs merge two.
+COSTS = {
+    "a wide load": ({"width": 8}, 128 * (np.arange(32) // 2), (16, 1)),
+    "a wide store": ({"width": 8, "kind": "store"}, 128 * (np.arange(32) // 2), (16, 2)),
+    "an atomic on one bank": ({"kind": "atomic", "atomic": True}, 128 * (np.arange(32) // 2), (32, 1)),
+    "an atomic on one word": ({"kind": "atomic", "atomic": True}, np.full(32, 8), (32, 1)),
+    "an atomic of few lanes": ({"kind": "atomic", "atomic": True}, np.where(np.arange(32) < 3, 8, -1), (3, 1)),
+    "an atomic load": ({"kind": "atomic"}, 128 * (np.arange(32) // 4), (8, 1)),
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_an_access_costs_what_its_kind_costs(name):
+    of, addresses, expected = COSTS[name]
+    found = _costliest(site(**of), [addresses.astype(np.int64)], NVIDIA)
+    assert (found.wavefronts, found.ideal) == expected

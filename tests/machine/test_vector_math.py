@@ -6,7 +6,7 @@ import pytest
 import bankshot
 from bankshot.sim.machine.vector_math.approximations import NEAR, OFF, UNSURE, has_near
 from bankshot.sim.scalar import OPS
-from bankshot.sim.scalar.transcendental import UNARY
+from bankshot.sim.scalar.transcendental import BINARY, UNARY
 from tests.scalar.scalar_values import anything, as_half, assert_same, edges, over_arrays
 
 IN_DOUBLE = {**UNARY, "atan2": np.arctan2, "pow": np.power, "rem": np.fmod}
@@ -61,6 +61,14 @@ def by_the_machine(name, *arrays):
     grid = (-(-len(a) // 64), 1, 1)
     run = bankshot.simulate(shader, grid=grid, bindings={"a": a, "b": b, "y": np.zeros_like(a)}, probes="none")
     return run.outputs["y"].astype(np.float32)
+
+
+def test_every_function_of_float64_has_an_approximation_unless_a_vector_of_them_is_one_instruction():
+    """Those of products and square roots need none."""
+    assert {*UNARY, *BINARY, "rem"} - {"degrees", "radians", "inverseSqrt"} == set(NEAR)
+    named = [has_near(f"{stem}_{kind}") for stem in NEAR for kind in ("f32", "f16")]
+    assert all(named)
+    assert not any(has_near(name) for name in ("exp_abstract", "exp", "floor_f32", "degrees_f32", "rem_i32", "rem_u32"))
 
 
 @pytest.mark.parametrize("stem", NEAR)
