@@ -64,11 +64,12 @@ def test_an_instance_equals_itself_whatever_it_holds():
 def test_a_class_without_a_docstring_has_its_name():
     @frozen
     class Told:
-        """What it is."""
+        """A record with a sentence of its own."""
 
         x: int
 
-    assert (Told.__doc__, Point.__doc__, Branch.__doc__, Kept.__doc__) == ("What it is.", "Point", "Branch", "Kept")
+    assert Told.__doc__ == "A record with a sentence of its own."
+    assert (Point.__doc__, Branch.__doc__, Kept.__doc__) == ("Point", "Branch", "Kept")
 
 
 @sealed
