@@ -204,7 +204,6 @@ PINNED = {
     "a remainder": "a[(n * 100u + lane) % 96u]",
     "a product of it and itself": "a[n * n * 100u + lane]",
     "a sum of floats": "a[u32(f32(n) * 2.0 + f32(n) * 2.0 + f32(n) * 2.0 + f32(n) * 2.0) + lane]",
-    "a comparison of floats": "select(0.0, a[id.x], f32(n) < 0.5)",
     "an index of an array": "a[array(0u, 100u)[n] + lane]",
 }
 
@@ -212,9 +211,21 @@ PINNED = {
 @pytest.mark.parametrize("loaded", PINNED.values(), ids=PINNED)
 def test_what_does_not_move_must_be_equal(loaded):
     body = f"var n = wg.x % 2u; var s = 0.0; loop {{ s += {loaded}; n += 2u; if n > 1u {{ break; }} }} y[id.x] = s;"
-    if "select" in loaded:
-        body = body.replace("s += select(0.0, a[id.x], f32(n) < 0.5);", "if f32(n) < 0.5 { s += a[id.x]; }")
     done = run(body, (16,))
+    assert [size for _, size in done.coverage.classes] == [8, 8]
+
+
+# The variable f differs between two workgroups, and so do the loads.
+FLOATS = {
+    "an address": ("f32(wg.x % 2u) * 0.5", "s += a[u32((f * 2.0 + f * 2.0) + (f * 2.0 + f * 2.0)) + lane]; f += 1.0;"),
+    "a comparison": ("f32(wg.x % 2u)", "if f < 0.5 { s += a[id.x]; } f += 4.0;"),
+    "a comparison of negative numbers": ("-1.0 - f32(wg.x % 2u)", "if f < -1.5 { s += a[id.x]; } f -= 4.0;"),
+}
+
+
+@pytest.mark.parametrize(("start", "loop"), FLOATS.values(), ids=FLOATS)
+def test_floats_must_be_equal(start, loop):
+    done = run(f"var f = {start}; var s = 0.0; for (var i = 0u; i < 2u; i++) {{ {loop} }} y[id.x] = s;", (16,))
     assert [size for _, size in done.coverage.classes] == [8, 8]
 
 

@@ -386,8 +386,8 @@ def test_pointers_to_whole_variables_need_no_feature(statement: str) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["take(&a[0]);", "take(&a[i]);", "take(&s.m);", "take(&s.list[i]);", "take_all(&s.list);", "take(&p.m);", "take(&(*p).m);",
-     "take(&(a[1]));", "pass_on(p, &s.m);", "let q = &s; take(&q.m);", "let q = &s.m; take(q);",
+    ["take(&a[0]);", "take(&a[i]);", "take(&s.m);", "take(&s.list[i]);", "take_all(&s.list);", "take(&p.m);",
+     "take(&(*p).m);", "take(&(a[1]));", "pass_on(p, &s.m);", "let q = &s; take(&q.m);", "let q = &s.m; take(q);",
      "let q = &s.list; let r = &(*q)[0]; take(r);", "let q = &a[i]; let r = q; take(r);", "let q = &p.m; take(&*q);"],
 )  # fmt: skip
 def test_pointers_to_parts_need_a_feature(statement: str) -> None:

@@ -62,7 +62,7 @@ UNIFORM = {
     "subgroup operations in a branch on the workgroup": "if wid.x + grid.x == 0 { data[1] = subgroupAdd(1u); }",
     "after a switch on a uniform value": "var x = 1u; switch dims.x { case 0: { x = 2; break; } default {} } "
     "if x == 2 { workgroupBarrier(); }",
-    "a loop that overwrites what a switch continues with": "var x = 1u; loop { x = 1; if x == 1 { workgroupBarrier(); } "
+    "a loop that overwrites what a switch continues with": "var x = 1u; loop { x = 1; if x == 1 { barrier(); } "
     "switch dims.x { case 0: { x = lid.x; continue; } default {} } continuing { break if dims.y == 0; } }",
     "what a switch continues with is overwritten there": "var x = 1u; loop { if x == 1 { workgroupBarrier(); } "
     "switch dims.x { case 0: { x = lid.x; continue; } default {} } continuing { x = 1; break if dims.y == 0; } }",
@@ -111,8 +111,8 @@ DIVERGENT = {
     "the rest of a loop that a divergent switch continues": "loop { switch lid.x { case 0: { continue; } default {} } "
     "workgroupBarrier(); continuing { break if dims.y == 0; } }",
     "the inner of two loops, where a switch continues": "var x = 1u; loop { loop { if x == 1 { workgroupBarrier(); } "
-    "switch dims.x { case 0: { x = lid.x; continue; } default {} } x = 1; continuing { break if dims.y == 0; } } x = 1; "
-    "continuing { break if dims.y == 1; } }",
+    "switch dims.x { case 0: { x = lid.x; continue; } default {} } x = 1; continuing { break if dims.y == 0; } } "
+    "x = 1; continuing { break if dims.y == 1; } }",
     "subgroup operations in a divergent branch": "if lid.x < 3 { data[1] = subgroupAdd(1u); }",
     "a branch on the subgroup": "if sid == 0 { workgroupBarrier(); }",
     "a branch on the lane of the subgroup": "if sub_lane == 0 { workgroupBarrier(); }",
