@@ -54,7 +54,11 @@ def test_equal_are_those_of_one_class_with_equal_members():
 
 
 def test_an_instance_equals_itself_whatever_it_holds():
-    one = Unique(1), Point(float("nan")), Kept(float("nan"))
+    @frozen
+    class Single:
+        x: float
+
+    one = Unique(1), Point(float("nan")), Kept(float("nan")), Single(float("nan"))
     assert one == one
     for each in one:
         assert each.__eq__(each) is True
