@@ -36,5 +36,5 @@ def replacing(file: Path) -> Generator[Path]:
         fresh.replace(file)
     except BaseException:
         with suppress(OSError):
-            fresh.unlink(missing_ok=True)
+            fresh.unlink()
         raise

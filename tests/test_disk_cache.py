@@ -46,6 +46,19 @@ def test_what_fails_leaves_nothing_behind(tmp_path, error):
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("report.html", b"before")]
 
 
+@pytest.mark.parametrize("content", [b"half", None], ids=["some content", "nothing yet"])
+def test_a_new_file_that_fails_is_not_made(tmp_path, content):
+    def fail():
+        with replacing(tmp_path / "report.html") as fresh:
+            if content is not None:
+                fresh.write_bytes(content)
+            raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "target")
     write(tmp_path / "link", b"content")

@@ -53,6 +53,29 @@ def test_equal_are_those_of_one_class_with_equal_members():
     assert {Point(1), Point(1), Place(1)} == {Place(1), Point(1)}
 
 
+def test_an_instance_equals_itself_whatever_it_holds():
+    @frozen
+    class Single:
+        x: float
+
+    one = Unique(1), Point(float("nan")), Kept(float("nan")), Single(float("nan"))
+    assert one == one
+    for each in one:
+        assert each.__eq__(each) is True
+    assert Point(float("nan"), 1) != Point(float("nan"), 1)
+
+
+def test_a_class_without_a_docstring_has_its_name():
+    @frozen
+    class Told:
+        """A record with a sentence of its own."""
+
+        x: int
+
+    assert Told.__doc__ == "A record with a sentence of its own."
+    assert (Point.__doc__, Branch.__doc__, Kept.__doc__) == ("Point", "Branch", "Kept")
+
+
 @sealed
 class Kept:
     x: int

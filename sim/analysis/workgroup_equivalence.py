@@ -280,7 +280,7 @@ class _Analysis:
     def _linear(self, value: Value) -> Form | _Nonlinear | None:
         """Return the form of a sum, difference or multiple of forms; `_NONLINEAR` of anything else."""
         if value.op in _SAME_BITS:
-            return self.form(value.args[0])
+            return self.form(*value.args)
         stem, _, kind = value.op.rpartition("_")
         if kind not in ("i32", "u32") or stem not in _LINEAR:
             return _NONLINEAR

@@ -51,7 +51,7 @@ def _is_check_of(check: Ins, what: Ins) -> bool:
 
 
 def _fused(rows: list[Ins]) -> Ins | None:
-    if len(rows) < 2 or rows[0].op != _FMA or not _is_check_of(rows[1], rows[0]):
+    if rows[0].op != _FMA or not _is_check_of(rows[1], rows[0]):
         return None
     return replace(rows[1], op=op.CHECKED, e=op.FUSED)
 
@@ -60,7 +60,7 @@ def _rounded_twice(rows: list[Ins], uses: Counter[Reg]) -> Ins | None:
     if len(rows) < 4:
         return None
     product, first, total, second = rows
-    only_here = isinstance(product.dest, Reg) and product.dest.of is None and uses[product.dest] == len(rows)
+    only_here = isinstance(product.dest, Reg) and uses[product.dest] == len(rows)
     if (
         (product.op, total.op) != (_MUL, _ADD)
         or not only_here

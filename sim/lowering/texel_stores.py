@@ -83,7 +83,7 @@ def _ufloat(builder: Builder, value: Value, bits: int) -> Value:
 def _cut(builder: Builder, value: Value, fraction: int) -> Value:
     """Truncate a number in the range of f16 to `fraction` fraction bits; fewer if it is subnormal."""
     op = builder.op
-    kept = builder.const("u32", -(1 << (23 - fraction)) & 0xFFFFFFFF)
+    kept = builder.const("u32", -(1 << (23 - fraction)))
     normal = builder.reinterpret("f32", op("and_u32", builder.reinterpret("u32", value), kept))
     steps = builder.const("f32", 2.0 ** (fraction - _LEAST_EXPONENT))
     small = op("div_f32", op("trunc_f32", op("mul_f32", value, steps)), steps)

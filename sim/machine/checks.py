@@ -77,8 +77,8 @@ def check(regs, row, config, workgroup, workgroups_per_batch, found):
 
 @inlined
 def note(found, lane, workgroup, a, b, c, result):
-    """Count a failure, and keep the operands of the first."""
-    if found[at.CHECK_TIMES] == 0:
+    """Count a failure, and keep the operands of the first in the first workgroup."""
+    if found[at.CHECK_TIMES] == 0 or workgroup < found[at.CHECK_WORKGROUP]:
         found[at.CHECK_LANE], found[at.CHECK_WORKGROUP] = lane, workgroup
         found[at.CHECK_A], found[at.CHECK_B], found[at.CHECK_C] = a, b, c
         found[at.CHECK_RESULT] = result

@@ -208,9 +208,9 @@ VERSION = KNOWN.field("version", "count", "executions kept so far")
 
 BOUNDS = Table("bounds", "memory probe or watched access", "accesses out of bounds, of unwritten words, or that meet")
 OUTSIDE = BOUNDS.field("outside", "count", "occurrences")
-LANE = BOUNDS.field("lane", "lane", "lane of the first one")
-WORKGROUP = BOUNDS.field("workgroup", "position", "workgroup of the first one")
-ADDRESS = BOUNDS.field("address", "units or grains", "address of the first one")
+LANE = BOUNDS.field("lane", "lane", "lane of its first one")
+WORKGROUP = BOUNDS.field("workgroup", "position", "first workgroup that has one")
+ADDRESS = BOUNDS.field("address", "units or grains", "address of its first one")
 
 REACHED = Table("reached", "memory probe", "addresses of active lanes, before the policy")
 LOW = REACHED.field("low", "units", "lowest", initial=0xFFFFFFFF)
@@ -227,12 +227,12 @@ FAILED_BY = MARGINS.field("failed_by", "number", "greatest B - A where it was fa
 
 CHECKS = Table("checks", "numeric check", "failures, and the operands of the first", prefix="CHECK_")
 CHECK_TIMES = CHECKS.field("times", "count", "failures")
-CHECK_LANE = CHECKS.field("lane", "lane", "lane of the first one")
-CHECK_WORKGROUP = CHECKS.field("workgroup", "position", "workgroup of the first one")
-CHECK_A = CHECKS.field("a", "bits", "operand A of the first one")
-CHECK_B = CHECKS.field("b", "bits", "operand B of the first one")
-CHECK_C = CHECKS.field("c", "bits", "operand C of the first one")
-CHECK_RESULT = CHECKS.field("result", "bits", "result of the first one")
+CHECK_LANE = CHECKS.field("lane", "lane", "lane of its first one")
+CHECK_WORKGROUP = CHECKS.field("workgroup", "position", "first workgroup that has one")
+CHECK_A = CHECKS.field("a", "bits", "operand A of its first one")
+CHECK_B = CHECKS.field("b", "bits", "operand B of its first one")
+CHECK_C = CHECKS.field("c", "bits", "operand C of its first one")
+CHECK_RESULT = CHECKS.field("result", "bits", "result of its first one")
 
 # ---- watching probes ---------------------------------------------------------------------------------
 # A grain is the unit of shadow memory: 2 bytes where f16 is accessed, else 4.

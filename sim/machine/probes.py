@@ -254,8 +254,9 @@ def outside(regs, row, extra, limit, config, workgroup, workgroups_per_batch, fo
     for lane in range(workgroups_per_batch * size):
         address = np.uint32(addresses[lane] + extra)
         if address > limit and (row[field.MASK] < 0 or regs[row[field.MASK], lane] != 0):
-            if found[at.OUTSIDE] == 0:
-                found[at.LANE], found[at.WORKGROUP] = lane % size, workgroup + lane // size
+            group = workgroup + lane // size
+            if found[at.OUTSIDE] == 0 or group < found[at.WORKGROUP]:
+                found[at.LANE], found[at.WORKGROUP] = lane % size, group
                 found[at.ADDRESS] = address
             found[at.OUTSIDE] += 1
 

@@ -172,7 +172,7 @@ def all_written(w, slot, addresses, extra, config, workgroups_per_batch):
 
 @inlined
 def note_unwritten(found, lane, workgroup, place):
-    if found[at.OUTSIDE] == 0:
+    if found[at.OUTSIDE] == 0 or workgroup < found[at.WORKGROUP]:
         found[at.LANE], found[at.WORKGROUP], found[at.ADDRESS] = lane, workgroup, place
     found[at.OUTSIDE] += 1
 

@@ -142,6 +142,6 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     words = list(candidates)
     if same := next((word for word in words if word.lower() == name.lower()), None):
         return f"did you mean '{same}'?"
-    near = [word for word in words if 3 * abs(len(word) - len(name)) <= 2 * max(len(word), len(name))]
+    near = [word for word in words if max(len(word), len(name)) <= 3 * min(len(word), len(name))]
     close = get_close_matches(name, near[:_MOST_CANDIDATES], n=1, cutoff=0.65)
     return f"did you mean '{close[0]}'?" if close else None

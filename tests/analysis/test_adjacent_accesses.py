@@ -54,6 +54,15 @@ def test_workgroup_memory_is_free_of_the_conflicts_of_the_stride() -> None:
         ("let a = x[2u * i] + x[2u * i + 1u]; y[i] = a;", 1 + 1),  # a pair
         ("let a = x[4u * i + 1u] + x[4u * i + 2u] + x[4u * i + 3u]; y[i] = a;", 1 + 1 + 1),  # one, and a pair
         ("let a = x[4u * i + 1u] + x[4u * i + 2u]; y[i] = a;", 2 + 1),  # not aligned
+        ("let a = x[4u * i] + x[4u * i + 1u] + x[4u * i + 3u]; y[i] = a;", 1 + 1 + 1),  # a pair, and one
+        ("let a = x[4u * i] + x[4u * i + 2u]; y[i] = a;", 2 + 1),
+        ("if i < 9u { y[i] = x[2u * i] + x[2u * i + 1u]; } else { y[i] = x[2u * i + 6u] + x[2u * i + 7u]; }", 2 + 2),
+        ("if i < 9u { y[i] = 1u; } let a = x[2u * i] + x[2u * i + 1u]; y[i] = a;", 1 + 1 + 1),
+        (
+            "var a = 0u; for (var k = 0u; k < 3u; k++) { a += x[2u * (i + k)] * x[2u * (i + k) + 1u]; } y[i] = a;",
+            3 + 1,
+        ),
+        ("for (var k = 0u; k < 3u; k++) { y[2u * i] = k; y[2u * i + 1u] = k; }", 3),
         ("let a = x[i] + x[i + 1u]; y[i] = a;", 2 + 1),  # aligned for every second lane only
         ("let a = x[2u * i]; workgroupBarrier(); let b = x[2u * i + 1u]; y[i] = a + b;", 2 + 1),
         ("let a = x[2u * i]; if a > 3u { y[i] = x[2u * i + 1u]; }", 2 + 1),  # another run of code
@@ -64,6 +73,35 @@ def test_workgroup_memory_is_free_of_the_conflicts_of_the_stride() -> None:
 )
 def test_accesses_that_are_merged(body: str, requests: int) -> None:
     assert charged(body, "nvidia+merged")["global_requests"] == requests
+
+
+# How far apart invocations are, as an address says it, and the requests of four loads in a row: 4 words that are known
+# to begin at a multiple of 4 are one, of 2 are two, and else four.
+STRIDES = {
+    "4u * i": 1, "i * 4u": 1, "8u * i": 1, "12u * i": 1, "16u * i": 1, "2u * i": 2, "6u * i": 2, "10u * i": 2,
+    "i": 4, "1u * i": 4, "3u * i": 4, "5u * i": 4, "7u * i": 4,
+    "i << 2u": 1, "i << 3u": 1, "i << 1u": 2, "(i * 2u) << 1u": 1, "(i * 3u) << 2u": 1, "i << (i & 3u)": 4,
+    "(2u * i) * (2u * i)": 1, "(2u * i) * i": 2, "i * (6u * i)": 2, "i * i": 4,
+    "4u * i + 8u * (i & 1u)": 1, "4u * i + 2u * (i & 1u)": 2, "2u * i + 4u * (i & 1u)": 2, "4u * i + (i & 1u)": 4,
+    "(i << 2u) + ((i & 1u) << 3u)": 1, "(i << 2u) + ((i & 1u) << 1u)": 2, "(i << 1u) + ((i & 1u) << 2u)": 2,
+    "((2u * i) << 1u) + ((i & 1u) << 2u)": 1, "((i & 1u) << 2u) + i": 4, "(i << (i & 3u)) + ((i & 1u) << 2u)": 4,
+    "bitcast<u32>((i32(i) << 2u) + (i32(i & 1u) << 4u))": 1, "bitcast<u32>((i32(i) << 2u) + (i32(i & 1u) << 1u))": 2,
+    "(3u * i) * (4u * i)": 1, "(4u * i) * (3u * i)": 1, "(3u * i) * (i * 5u)": 4, "(4u * i) * (4u * (i & 3u))": 1,
+    "bitcast<u32>(4 * i32(i))": 1, "bitcast<u32>(i32(i) << 2u)": 1, "bitcast<u32>(4 * i32(i) + 2 * i32(i & 1u))": 2,
+    "4u * i + 4u * group.x": 1, "4u * i + 2u * group.x": 2, "4u * i + group.x": 4, "2u * i + 4u * group.x": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stride", STRIDES)
+@pytest.mark.parametrize("shift", [0, 2])
+def test_alignment_follows_from_the_address(stride: str, shift: int) -> None:
+    """Two words further, four that would be one request are two pairs."""
+    loads = " + ".join(f"x[({stride}) + {k + shift}u]" for k in range(4))
+    source = SHADER.replace("i: u32", "i: u32, @builtin(workgroup_id) group: vec3u")
+    bindings = {"x": np.arange(5000, dtype=np.uint32), "y": np.zeros(512, np.uint32)}
+    body = f"let a = {loads}; y[i] = a;"
+    done = bankshot.simulate(source.format(body=body), grid=1, bindings=bindings, device="nvidia+merged", probes="all")
+    assert done.counters["global_requests"] == max(STRIDES[stride], shift) + 1
 
 
 def test_members_of_a_struct_are_adjacent() -> None:

@@ -136,6 +136,99 @@ PROVEN = {
 }
 
 
+# Addresses that move with a variable, which starts at the number of the workgroup and ends one higher, times 512.
+# Sixteen workgroups are within 17 * 512 elements, up or down; four more are outside, and each may count otherwise.
+LINEAR = {
+    "a shift": "(n << 9u) + lane",
+    "a shift by a number of a uniform": "(n << (dims.depth - 15u)) + lane",
+    "a product with a number on the right": "n * 512u + lane",
+    "a product with a number on the left": "512u * n + lane",
+    "a product with a number of a uniform": "n * (dims.columns + 12u) + lane",
+    "a product that wraps around": "n * 4294966784u + 8703u - lane",
+    "a sum": "lane + (n << 8u) + (n << 8u)",
+    "a difference": "8703u - lane - n * 512u",
+    "a difference of what moves": "(n << 10u) - (n << 9u) + lane",
+    "a negative": "u32(-(i32(n) * 512)) + 8703u - lane",
+    "a signed product": "u32(i32(n) * 512) + lane",
+    "low bits of what moves by more": "(n << 9u) + (((n << 9u) + lane) & 511u)",
+    "low bits, by a uniform": "(n << 9u) + (((n << 9u) + lane) & (dims.columns + 11u))",
+}
+
+
+@pytest.mark.parametrize("rows", [4, 5])
+@pytest.mark.parametrize("address", LINEAR.values(), ids=LINEAR)
+def test_addresses_move_as_they_are_computed(address, rows):
+    body = "var n = wg.y * 4u + wg.x; let to = n * 64u + lane; var s = 0.0; "
+    body += f"for (var i = 0u; i < 2u; i++) {{ s += a[{address}]; n += 1u; }} y[to] = s;"
+    done = run(body, (4, rows), size=17 * 512)
+    assert done.coverage.how == "classes", str(done.coverage)
+    sizes = [size for _, size in done.coverage.classes]
+    assert (max(sizes), sum(sizes)) == (16, 4 * rows)
+
+
+def test_a_product_of_two_axes_moves_as_a_whole():
+    """All are in bounds but 3 * 3, where it reaches 4096 + 9 * 512."""
+    done = run("y[(wg.y * 4u + wg.x) * 64u + lane] = a[wg.x * wg.y * 512u + 4096u + lane];", (4, 4))
+    assert sorted(size for _, size in done.coverage.classes) == [1, 15]
+
+
+# A variable that goes from 64 w to 64 w + 159 in workgroup w of 16, compared with a limit. Those below it are alike,
+# and those above it, and each of the others is of a class of its own.
+LIMITS = {608: [1, 1, 6, 8], 607: [1, 1, 1, 6, 7], 640: [1, 1, 6, 8], 641: [1, 1, 1, 5, 8]}
+STARTS = {"u32": "id.x", "i32": "i32(id.x) - 512", "large u32": "id.x + 2147483136u"}
+COMPARED = ["{at} < {limit}", "{at} <= {last}", "{limit} > {at}", "{last} >= {at}", "{at} >= {limit}", "{last} < {at}"]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("condition", COMPARED)
+def test_comparisons_of_what_moves(condition, start, limit):
+    first, unit = {"u32": (0, "u"), "i32": (-512, ""), "large u32": (2147483136, "u")}[start]
+    words = {"at": "at", "limit": f"{limit + first}{unit}", "last": f"{limit + first - 1}{unit}"}
+    loop = f"if {condition.format(**words)} {{ s += a[id.x]; }} at += 32{unit};"
+    done = run(f"var at = {STARTS[start]}; var s = 0.0; for (var i = 0u; i < 4u; i++) {{ {loop} }} y[id.x] = s;", (16,))
+    assert done.coverage.how == "classes", str(done.coverage)
+    assert sorted(size for _, size in done.coverage.classes) == LIMITS[limit]
+
+
+def test_both_sides_of_a_comparison_may_move():
+    loop = "if at < to { s += a[id.x]; } at += 32u; to += 8u;"
+    start = "var at = id.x; var to = wg.x * 64u + 100u; var s = 0.0;"
+    assert run(f"{start} for (var i = 0u; i < 4u; i++) {{ {loop} }} y[id.x] = s;", (16,)).coverage.ran == 1
+
+
+# The variable n is 0 or 1, so that there are two classes of eight where it must be known.
+PINNED = {
+    "bits in the middle": "a[(((n << 5u) + lane) & 64u) * 4u + lane]",
+    "low bits that it moves": "a[((n << 5u) + lane) & 63u]",
+    "a remainder": "a[(n * 100u + lane) % 96u]",
+    "a product of it and itself": "a[n * n * 100u + lane]",
+    "a sum of floats": "a[u32(f32(n) * 2.0 + f32(n) * 2.0 + f32(n) * 2.0 + f32(n) * 2.0) + lane]",
+    "an index of an array": "a[array(0u, 100u)[n] + lane]",
+}
+
+
+@pytest.mark.parametrize("loaded", PINNED.values(), ids=PINNED)
+def test_what_does_not_move_must_be_equal(loaded):
+    body = f"var n = wg.x % 2u; var s = 0.0; loop {{ s += {loaded}; n += 2u; if n > 1u {{ break; }} }} y[id.x] = s;"
+    done = run(body, (16,))
+    assert [size for _, size in done.coverage.classes] == [8, 8]
+
+
+# The variable f differs between two workgroups, and so do the loads.
+FLOATS = {
+    "an address": ("f32(wg.x % 2u) * 0.5", "s += a[u32((f * 2.0 + f * 2.0) + (f * 2.0 + f * 2.0)) + lane]; f += 1.0;"),
+    "a comparison": ("f32(wg.x % 2u)", "if f < 0.5 { s += a[id.x]; } f += 4.0;"),
+    "a comparison of negative numbers": ("-1.0 - f32(wg.x % 2u)", "if f < -1.5 { s += a[id.x]; } f -= 4.0;"),
+}
+
+
+@pytest.mark.parametrize(("start", "loop"), FLOATS.values(), ids=FLOATS)
+def test_floats_must_be_equal(start, loop):
+    done = run(f"var f = {start}; var s = 0.0; for (var i = 0u; i < 2u; i++) {{ {loop} }} y[id.x] = s;", (16,))
+    assert [size for _, size in done.coverage.classes] == [8, 8]
+
+
 @pytest.mark.parametrize(("body", "grid", "classes"), PROVEN.values(), ids=PROVEN)
 def test_workgroups_of_a_class_count_alike(body, grid, classes):
     done = run(body, grid)

@@ -86,3 +86,26 @@ def test_the_joined_instruction_is_emitted():
     names = [opcode_names()[row[0]] for row in run("a * b + c", "lavapipe").program.code]
     assert "mad_f32" in names
     assert "mul_f32" not in names
+
+
+HALVES = np.random.default_rng(4).standard_normal((3, COUNT)).astype(np.float16)
+
+
+def rounded_once(a, b, c):
+    """Of numbers from 2^-12 to 4 the product and the sum are exact in float64."""
+    return (a.astype(np.float64) * b + c).astype(np.float16)
+
+
+@pytest.mark.parametrize(
+    ("text", "signs"), [("a * b + c", (1, 1)), ("c + a * b", (1, 1)), ("c - a * b", (-1, 1)), ("a * b - c", (1, -1))]
+)
+def test_products_and_sums_of_f16_are_rounded_together_too(text, signs):
+    a, b, c = HALVES
+    source = "enable f16;" + HEAD.replace("f32", "f16").replace(" let d = x[3][i];", "").replace(", 4>", ", 3>")
+    for device in ("nvidia", "lavapipe"):
+        bindings = {"x": HALVES, "y": np.zeros(COUNT, np.float16)}
+        done = bankshot.simulate(f"{source} y[i] = {text}; }}", grid=COUNT // 64, bindings=bindings, device=device)
+        fused = rounded_once(np.float16(signs[0]) * a, b, np.float16(signs[1]) * c)
+        apart = np.float16(signs[0]) * (a * b) + np.float16(signs[1]) * c
+        assert (fused != apart).any()
+        np.testing.assert_array_equal(done.outputs["y"], fused if device == "nvidia" else apart)

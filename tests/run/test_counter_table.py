@@ -55,6 +55,19 @@ def test_each_hardware_metric_was_measured():
     assert [metric for metric in metrics if f'"{metric}"' not in measured] == []
 
 
+PIPE, TAGS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_", "l1tex__t_"
+METRICS = {
+    "shared_wavefronts": {f"{PIPE}{kind}.sum" for kind in ("ld", "st", "atom")},
+    "global_requests": {f"{TAGS}requests_pipe_lsu_mem_global_op_{kind}.sum" for kind in ("ld", "st")},
+    "global_sectors": {f"{TAGS}sectors_pipe_lsu_mem_global_op_{kind}.sum" for kind in ("ld", "st", "atom")},
+}
+
+
+def test_metrics_are_of_all_kinds_of_accesses():
+    """The profiler has no requests of atomic operations."""
+    assert {key: set(row.metrics) for key, row in COUNTERS.items() if row.metrics} == METRICS
+
+
 def test_a_run_has_the_counters_of_the_table_in_its_order():
     run = bankshot.simulate(SHADER, grid=2)
     assert list(run.counters) == [row.key for row in (*SITE_COUNTERS, *RUN_COUNTERS)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bankshot.sim.front_end import portability
+from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.check.check_module import LANGUAGE_FEATURES, check
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.source import Source
@@ -109,3 +110,37 @@ def test_with_f16_a_size_may_be_a_multiple_of_2() -> None:
 def test_wgpu_reads_no_buffers(declaration: str) -> None:
     text = f"{declaration} @compute @workgroup_size(1) fn main() {{ _ = bufferLength(&w); }}"
     assert [note.code for note in portability(check(Source(text)))] == ["buffer-type"]
+
+
+def to_buffer(size: int | None, space: str = "storage", access: str = "read") -> t.Pointer:
+    return t.Pointer(space, t.buffer(size), access)
+
+
+def to_array(size: int) -> t.Pointer:
+    return t.Pointer("storage", t.Array(t.U32, size // 4), "read")
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "narrows"),
+    [
+        (to_buffer(64), to_buffer(16), True),
+        (to_buffer(64), to_buffer(60), True),
+        (to_buffer(64), to_buffer(None), True),
+        (to_buffer(64), to_buffer(64), False),
+        (to_buffer(64), to_buffer(68), False),
+        (to_buffer(None), to_buffer(16), False),
+        (to_buffer(None), to_buffer(None), False),
+        (to_buffer(64, "workgroup"), to_buffer(16, "workgroup"), True),
+        (to_buffer(64, "workgroup"), to_buffer(16), False),
+        (to_buffer(64, access="read_write"), to_buffer(16), False),
+        (to_buffer(64), to_buffer(16, access="read_write"), False),
+        (to_buffer(64), to_array(16), False),
+        (to_array(64), to_buffer(16), False),
+        (to_array(64), to_array(16), False),
+        (to_buffer(64).store, to_buffer(16), False),
+        (to_buffer(64), to_buffer(16).store, False),
+    ],
+    ids=str,
+)
+def test_a_pointer_narrows_to_a_smaller_buffer_of_its_space(given: t.Type, wanted: t.Type, narrows: bool) -> None:
+    assert t.narrows_buffer(given, wanted) is narrows

@@ -215,6 +215,11 @@ LIMITS = {
     "struct members": (1023, lambda n: f"struct S {{ {' '.join(f'm{i}: i32,' for i in range(n))} }}"),
     "parameters": (255, lambda n: f"fn f({', '.join(f'p{i}: i32' for i in range(n))}) {{}}"),
     "nesting of composites": (15, nested_array),
+    "nesting in a struct": (15, lambda n: f"struct S {{ a: {'array<' * (n - 1)}i32{', 1>' * (n - 1)} }}"),
+    "nesting of structs": (
+        15,
+        lambda n: "struct S1 { a: i32 } " + " ".join(f"struct S{i} {{ a: S{i - 1} }}" for i in range(2, n + 1)),
+    ),
     "braces": (127, lambda n: fn("{" * n + "}" * n)),
     "case selectors": (
         1023,
@@ -354,6 +359,41 @@ def test_a_module_without_some_features() -> None:
     check(Source(text))
     with pytest.raises(WgslError, match="cannot point into the workgroup address space"):
         check(Source(text), features=LANGUAGE_FEATURES - {"unrestricted_pointer_parameters"})
+
+
+POINTERS = """
+struct S { m: u32, list: array<u32, 2> }
+fn take(p: ptr<function, u32>) {} fn take_all(p: ptr<function, array<u32, 2>>) {} fn take_s(p: ptr<function, S>) {}
+fn pass_on(p: ptr<function, S>, q: ptr<function, u32>) { take(q); take_s(p); let r = p; take_s(r); take_s(&*p); }
+fn f(p: ptr<function, S>) { var x = 0u; var a = array(1u, 2u); var s = S(); var i = 0; """
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "take(&x);",
+        "let q = &x; take(q);",
+        "take(&(x));",
+        "take_all(&a);",
+        "take_s(&s);",
+        "take_s(p);",
+        "pass_on(p, &x);",
+    ],
+)
+def test_pointers_to_whole_variables_need_no_feature(statement: str) -> None:
+    check(Source(POINTERS + statement + "}"), features=LANGUAGE_FEATURES - {"unrestricted_pointer_parameters"})
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["take(&a[0]);", "take(&a[i]);", "take(&s.m);", "take(&s.list[i]);", "take_all(&s.list);", "take(&p.m);",
+     "take(&(*p).m);", "take(&(a[1]));", "pass_on(p, &s.m);", "let q = &s; take(&q.m);", "let q = &s.m; take(q);",
+     "let q = &s.list; let r = &(*q)[0]; take(r);", "let q = &a[i]; let r = q; take(r);", "let q = &p.m; take(&*q);"],
+)  # fmt: skip
+def test_pointers_to_parts_need_a_feature(statement: str) -> None:
+    check(Source(POINTERS + statement + "}"))
+    with pytest.raises(WgslError, match="takes only a pointer to a whole variable"):
+        check(Source(POINTERS + statement + "}"), features=LANGUAGE_FEATURES - {"unrestricted_pointer_parameters"})
 
 
 def test_an_unknown_diagnostic_rule_is_a_warning() -> None:

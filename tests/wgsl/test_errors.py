@@ -53,6 +53,33 @@ def test_the_first_syntax_error_of_each_declaration_is_reported() -> None:
     assert places == [(1, 18), (2, 14), (3, 1), (5, 42), (6, 17), (8, 2), (8, 26), (9, 11)]
 
 
+# Texts, and the lines with an error. A declaration after an error starts with a keyword in the first column, after a
+# '}' or ';' outside of braces, or with one that functions do not have.
+RECOVERED = {
+    "a var in braces": ("fn f() {\n let = 1;\nvar x = 1;\n let = 2; }\nfn g() { let = 3; }", [2, 5]),
+    "a var in the braces of braces": ("fn f() { let = 1; { let x = 1;\nvar y = 1; }\nvar z = 1; }\nvar = 3;", [1, 4]),
+    "a var after a missing brace": ("fn f()\n let x = 1; }\nvar = 3;", [2, 3]),
+    "a var after one too many": ("fn f() { let = 1; } }\nvar = 3;", [1, 2]),
+    "a var after a semicolon": ("const = 1;\nvar = 3;", [1, 2]),
+    "a var that is not in the first column": ("const = 1;\n var = 3;\nvar = 4;", [1, 3]),
+    "a var that follows neither": ("const a 1 +\nvar = 3;\nconst b = ;", [1, 3]),
+    "a name in the first column": ("const = 1;\nx = 3;\nvar = 4;", [1, 3]),
+    "an attribute": ("const = 1;\n@group(0) var = 3;", [1, 2]),
+    "an attribute in braces": ("fn f() { let = 1;\n@diagnostic(off, a) if x { let = 2; } }\nvar = 3;", [1, 3]),
+    "a function in braces": ("fn f() { let = 1;\n fn g() { let = 2; }", [1, 2]),
+    "a struct in braces": ("fn f() { let = 1;\n struct { }\n", [1, 2]),
+    "an assertion": ("const = 1;\nconst_assert ;\n", [1, 2]),
+    "braces before the error": ("fn f() { { } { let = 1; }\nvar x = 1; }\nvar = 3;", [1, 3]),
+}
+
+
+@pytest.mark.parametrize(("text", "lines"), RECOVERED.values(), ids=RECOVERED)
+def test_after_an_error_the_next_declaration_is_read(text: str, lines: list[int]) -> None:
+    with pytest.raises(WgslError) as refused:
+        parse(Source(text))
+    assert [error.span.line for error in refused.value.diagnostics if error.span] == lines
+
+
 SHADERS = sorted((Path(__file__).parents[2] / "shaders").glob("**/*.wgsl"))
 PLAIN = [path for path in SHADERS if "#" not in path.read_text(encoding="utf-8")]
 

@@ -242,6 +242,28 @@ def test_what_does_not_fit_is_told(name: str, args: list, message: str, code: st
     assert error.value.diagnostics[0].code == code
 
 
+SAMPLED = t.Texture("texture_2d", F32)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "message"),
+    [
+        ("workgroupBarrier", [F32], "'workgroupBarrier' takes 0 arguments, not 1"),
+        ("abs", [F32, F32], "'abs' takes 1 argument, not 2"),
+        ("min", [], "'min' takes 2 arguments, not 0"),
+        ("textureDimensions", [], "'textureDimensions' takes 1 or 2 arguments, not 0"),
+        ("textureLoad", [], "'textureLoad' takes 2, 3 or 4 arguments, not 0"),
+        ("textureGather", [], "'textureGather' takes 3 to 6 arguments, not 0"),
+        ("textureLoad", [SAMPLED, I32], "'textureLoad' takes 3 arguments for a texture_2d<f32>, not 2"),
+    ],
+)
+def test_numbers_of_arguments(name: str, args: list, message: str) -> None:
+    with pytest.raises(WgslError) as error:
+        resolve(row(name), (), args, None)
+    assert error.value.diagnostics[0].message == message
+    assert error.value.diagnostics[0].code == "wrong-argument-count"
+
+
 @pytest.mark.parametrize(
     ("target", "args", "message"),
     [

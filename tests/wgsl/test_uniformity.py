@@ -60,6 +60,12 @@ UNIFORM = {
     "a branch on the number of subgroups": "if subgroups == 1 { workgroupBarrier(); }",
     "a branch on the subgroup size": "if width == 32 { workgroupBarrier(); }",
     "subgroup operations in a branch on the workgroup": "if wid.x + grid.x == 0 { data[1] = subgroupAdd(1u); }",
+    "after a switch on a uniform value": "var x = 1u; switch dims.x { case 0: { x = 2; break; } default {} } "
+    "if x == 2 { workgroupBarrier(); }",
+    "a loop that overwrites what a switch continues with": "var x = 1u; loop { x = 1; if x == 1 { barrier(); } "
+    "switch dims.x { case 0: { x = lid.x; continue; } default {} } continuing { break if dims.y == 0; } }",
+    "what a switch continues with is overwritten there": "var x = 1u; loop { if x == 1 { workgroupBarrier(); } "
+    "switch dims.x { case 0: { x = lid.x; continue; } default {} } continuing { x = 1; break if dims.y == 0; } }",
     "subgroup operations in a branch on the subgroups": "if width * subgroups == 4 { data[1] = subgroupAdd(1u); }",
 }
 
@@ -93,6 +99,20 @@ DIVERGENT = {
     "nor in an argument": "var x = lid.x; _ = select(1, 2, dims.x == 0 && cleared(&x)); if x == 0 { barrier(); }",
     "nor after a divergent left side": "var x = 1u; _ = lid.x == 0 && cleared(&x); if x == 0 { workgroupBarrier(); }",
     "a divergent switch": "switch lid.x { case 0: { workgroupBarrier(); } default {} }",
+    "after a switch that a break leaves": "var x = 1u; switch dims.x { case 0: { x = lid.x; break; } default {} } "
+    "if x == 1 { workgroupBarrier(); }",
+    "after a switch whose last clause assigns": "var x = 1u; switch dims.x { case 0: {} default { x = lid.x; } } "
+    "if x == 1 { workgroupBarrier(); }",
+    "a loop that a switch continues": "var x = 1u; loop { if x == 1 { workgroupBarrier(); } "
+    "switch dims.x { case 0: { x = lid.x; continue; } default {} } x = 1; continuing { break if dims.y == 0; } }",
+    "a loop that a switch in a switch continues": "var x = 1u; loop { if x == 1 { workgroupBarrier(); } "
+    "switch dims.x { case 0: { switch dims.z { case 1: { x = lid.x; continue; } default {} } } default {} } "
+    "x = 1; continuing { break if dims.y == 0; } }",
+    "the rest of a loop that a divergent switch continues": "loop { switch lid.x { case 0: { continue; } default {} } "
+    "workgroupBarrier(); continuing { break if dims.y == 0; } }",
+    "the inner of two loops, where a switch continues": "var x = 1u; loop { loop { if x == 1 { workgroupBarrier(); } "
+    "switch dims.x { case 0: { x = lid.x; continue; } default {} } x = 1; continuing { break if dims.y == 0; } } "
+    "x = 1; continuing { break if dims.y == 1; } }",
     "subgroup operations in a divergent branch": "if lid.x < 3 { data[1] = subgroupAdd(1u); }",
     "a branch on the subgroup": "if sid == 0 { workgroupBarrier(); }",
     "a branch on the lane of the subgroup": "if sub_lane == 0 { workgroupBarrier(); }",

@@ -198,11 +198,10 @@ class Rules(RuleContext):
         if where is None:
             return Truth(self.builder, True), Truth(self.builder, True)
         x = args[where.arg]
-        low, high = (x.real - x.bound, x.real + x.bound) if where.signed else (x.least, x.most)
+        inside = (x.least >= where.low) & (x.most <= where.high)
         if where.outside:
-            inside = (low >= where.low) & (high <= where.high)
             return ~inside, ~inside
-        return (high >= where.low) & (low <= where.high), (low >= where.low) & (high <= where.high)
+        return (x.most >= where.low) & (x.least <= where.high), inside
 
     def inherited(self, row: Bound, result: Value, args: list[Number]) -> Real:
         """Return the bound of evaluating a formula, whose value here may differ from ours."""

@@ -137,7 +137,7 @@ class Signature:
             bound = dict(env)
             for term, type_ in zip(self.params, args, strict=True):
                 _collect(term, type_, bound, self.open_variables)
-            if all(name in bound for name in self.open_variables):
+            if bound.keys() >= self.open_variables.keys():
                 yield self._fix(bound)
 
     def _fix(self, env: Env) -> Candidate:

@@ -101,16 +101,10 @@ def _argument(e: Expressions, function: typed.Function, param: typed.Variable, a
         hint = fold.conversion_hint(value, param.type)
         message = f"parameter '{param.name}' of '{function.name}' is {param.type}, but the argument is {value.type}"
         raise fail("type-mismatch", message, arg.span, declared, hint=hint)
-    if isinstance(param.type, t.Pointer) and not e.supports("unrestricted_pointer_parameters") and _is_part(value):
+    if isinstance(param.type, t.Pointer) and not e.supports("unrestricted_pointer_parameters") and e.is_part(value):
         message = f"parameter '{param.name}' takes only a pointer to a whole variable"
         raise fail("unsupported-feature", message, arg.span)
     return fold.convert(value, param.type)
-
-
-def _is_part(pointer: typed.Expr) -> bool:
-    """Whether a pointer expression points to a part of its root variable."""
-    part = isinstance(pointer, typed.Index | typed.Member | typed.Swizzle)
-    return part or any(_is_part(c) for c in typed.children(pointer))
 
 
 # ---- builtin functions and operators -------------------------------------------------------------------

@@ -51,6 +51,7 @@ class Expressions:
         self.scope = scope
         self.uses = Uses()
         self.types = TypeExpressions(self, self.length)
+        self.pointers_to_parts: set[typed.Variable] = set()  # lets
         self.live = True  # False right of a decided && or ||: check types, evaluate nothing
 
     # ---- names (the protocol `Names`) ------------------------------------------------------------------
@@ -88,6 +89,16 @@ class Expressions:
         if self.scope:
             self.scope.root().fail(name, error, span)
         return error
+
+    def is_part(self, pointer: typed.Expr) -> bool:
+        """Whether a pointer, or a reference, is to a part of its root variable."""
+        match pointer:
+            case typed.AddressOf(ref=inner) | typed.Deref(pointer=inner):
+                return self.is_part(inner)
+            case typed.ValueRef(var=variable):
+                return variable in self.pointers_to_parts
+            case _:
+                return isinstance(pointer, typed.Index | typed.Member | typed.Swizzle)
 
     def need_extension(self, name: str, what: str, span: Span) -> None:
         """Raise `WgslError` where an extension is not enabled."""

@@ -177,6 +177,8 @@ class Statements:
         if not (t.is_constructible(init.type) or isinstance(init.type, t.Pointer) or handle):
             raise fail("not-constructible", f"a let cannot hold a value of type {init.type}", stmt.init.span)
         variable = typed.Variable(stmt.name, init.type, stmt.name_span)
+        if isinstance(init.type, t.Pointer) and self.expressions.is_part(init):
+            self.expressions.pointers_to_parts.add(variable)
         return typed.LetDecl(stmt.span, variable, init), variable
 
     def _var(self, stmt: tree.LocalDecl) -> tuple[typed.Stmt, typed.Variable]:
