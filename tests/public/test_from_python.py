@@ -95,6 +95,8 @@ def test_an_output_is_a_memoryview_of_its_format(format_):
 def test_the_length_of_the_first_output_is_the_number_of_workgroups():
     out = bankshot.compute_with_buffers({0: bytes(16)}, {2: (5, "I"), 1: (4, "I")}, LENGTHS)
     assert out[2].tolist() == [4, 5, 0, 0, 0]
+    out = bankshot.compute_with_buffers({0: bytes(16)}, {1: (1, 4, "I"), 2: (2, "I")}, LENGTHS)
+    assert out[2].tolist() == [4, 1]
 
 
 @pytest.mark.parametrize(
