@@ -33,7 +33,7 @@ class TimelineFile:
     """The timeline to record, and the file to write."""
 
     path: Path
-    workgroup: tuple[int, int, int] = (0, 0, 0)
+    workgroup: tuple[int, int, int]
 
 
 def simulated_run(
