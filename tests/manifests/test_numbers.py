@@ -99,3 +99,29 @@ def test_listed_numbers():
 )
 def test_bytes_as_numbers(data, dtype, numbers):
     assert inputs.as_numbers(data, np.dtype(inputs.DTYPES[dtype])).tolist() == numbers
+
+
+@pytest.mark.parametrize("text", ["", "X", "X=", "=", "=u32:1", "u32:1"])
+def test_a_binding_is_a_name_and_its_contents(text):
+    with pytest.raises(UsageError) as caught:
+        inputs.parse_bind(text)
+    assert str(caught.value) == f"--bind {text}: write NAME=FILE.npy, NAME=u32:1,2,3 or NAME=normal:f32:512,768"
+
+
+@pytest.mark.parametrize("file", ["u32", "normal", "a:b.npy", "f64:1"])
+def test_what_is_no_generator_and_no_type_is_a_file(file):
+    with pytest.raises(UsageError, match=rf"^{file}: there is no such file"):
+        inputs.parse_bind(f"X={file}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("X=normal:f64:3", "f64 is no type; there are f32, f16, i32, u32, i16, u16, i8, u8"),
+        ("X=normal:", "nothing is no type; there are f32, f16, i32, u32, i16, u16, i8, u8"),
+    ],
+)
+def test_a_generator_makes_known_types(text, message):
+    with pytest.raises(UsageError) as caught:
+        inputs.parse_bind(text)
+    assert str(caught.value) == f"--bind {text}: {message}"

@@ -5,6 +5,8 @@ import json
 import re
 from pathlib import Path
 
+from rich.console import Console
+
 from bankshot.oracle.corpus.corpus_survey import Collection
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.corpus.trial import VERDICTS, Trial
@@ -51,7 +53,10 @@ def shown(found, everything=False):
     out = console(stream)
     out.width = 200
     show_corpus(out, found, everything=everything)
-    return [line.rstrip() for line in stream.getvalue().splitlines() if line.strip() and "\u2500" not in line]
+    lines = stream.getvalue().splitlines()
+    (head,) = (line for line in lines if line.startswith(" folder"))
+    assert not head.endswith("  ")
+    return [line.rstrip() for line in lines if line.strip() and "\u2500" not in line]
 
 
 def test_trials_that_are_not_good_come_before_the_totals():
@@ -66,6 +71,7 @@ def test_trials_that_are_not_good_come_before_the_totals():
 def test_one_folder_has_no_sum():
     lines = shown(FOUND[1:])
     assert lines[:3] == ["too-slow    k.wgsl main", *ONE.splitlines()]
+    assert shown([collection("/", 3)])[-1].split() == ["/", "3"]
     assert shown([collection("a", 3)]) == [" folder  modules  entries", " a             3"]
 
 
@@ -105,3 +111,11 @@ def test_every_verdict_is_counted_under_one_heading():
         "explained": "1", "unchecked": "1", "only here": "1", "endless": "1", "neither": "2", "no data": "1",
         "differs": "1", "unsupported": "1", "failed": "2",
     }  # fmt: skip
+
+
+def test_colours():
+    out = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=200)
+    show_corpus(out, FOUND[1:], everything=True)
+    coloured = out.file.getvalue()
+    assert "\x1b[1;31mtoo-slow" in coloured
+    assert "\x1b[32mwgpu-died" in coloured

@@ -174,10 +174,11 @@ def test_the_gutter_has_what_lines_were_charged():
 
 
 def test_idle_lanes_have_a_column():
-    found = printed(line(1, "a", lanes=0.25, issued=64, idle_guard=32, idle_tail=16))
+    found = printed(line(1, "a", lanes=0.25, issued=64, idle_guard=32, idle_overhang=16), line(2), Line(3, ""))
     assert found[1].startswith(" line issued lanes        idle  wavefronts")
-    assert found[2].split()[:4] == ["1", "0", "25%", "50g"]
-    assert found[3].strip() == "idle, in percent: g behind a guard, o past the workgroup, d diverged"
+    assert found[2].split()[:5] == ["1", "0", "25%", "50g", "25o"]
+    assert not [line for line in found if line.endswith(" ")]
+    assert found[5].strip() == "idle, in percent: g behind a guard, o past the workgroup, d diverged"
 
 
 def test_a_line_is_as_long_as_the_terminal_is_wide():
