@@ -8,7 +8,7 @@ import pytest
 import bankshot
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.guesses import invented_inputs, trial
-from bankshot.oracle.guesses.array_sizes import CONTENTS, Extent, Measured, array_of, measure
+from bankshot.oracle.guesses.array_sizes import CONTENTS, Extent, Measured, _packed, array_of, measure
 from bankshot.oracle.guesses.invented_inputs import RECIPES, Recipe
 from bankshot.oracle.guesses.new_manifest import draft
 from bankshot.oracle.guesses.size_uses import size_uses
@@ -80,6 +80,36 @@ def test_how_far_a_run_accesses_each_array():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("body", "counts"),
+    [
+        ("a[0] = 1u;", {"a": 1, "s": 0}),  # of s, nothing is accessed
+        ("a[9] = s.head.w;", {"a": 10, "s": 0}),
+        ("a[0] = u32(s.tail[0].y);", {"a": 1, "s": 1}),
+    ],
+)
+def test_an_array_of_which_nothing_is_accessed_has_no_elements(body, counts):
+    declared = "struct S { head: vec4<u32>, tail: array<vec2<f32>> } @group(0) @binding(3) var<storage> s: S;"
+    found = measured(f"{body} _ = &s; _ = &b;", declared)
+    assert {v.name: count for v, count in found.elements.items() if v.name != "b"} == counts
+
+
+def test_the_bytes_of_numbers():
+    declared = "struct P { n: u32, v: vec3<f32>, a: array<vec3<i32>, 2>, h: vec2<f16>, f: f32 }"
+    declared = f"enable f16; {declared} @group(0) @binding(0) var<uniform> p: P;"
+    module = bankshot.check(f"{declared} @compute @workgroup_size(1) fn main() {{ _ = p.n; }}")
+    (type_,) = module.pipeline().store_types.values()
+    made = _packed(type_, [7, 1, 2, 3, -1, -2, -3, 4, 5, 6, 0.5, 1.5, 0.25])
+    expected = np.zeros(80, np.uint8)
+    for offset, dtype, values in (
+        (0, np.uint32, [7]), (16, np.float32, [1, 2, 3]), (32, np.int32, [-1, -2, -3]), (48, np.int32, [4, 5, 6]),
+        (64, np.float16, [0.5, 1.5]), (68, np.float32, [0.25]),
+    ):  # fmt: skip
+        data = np.array(values, dtype).view(np.uint8)
+        expected[offset : offset + len(data)] = data
+    assert made.tolist() == expected.tolist()
+
+
 # ---- sizes at which a draft runs ---------------------------------------------------------------------
 
 SHIFT = """
@@ -132,6 +162,28 @@ def test_a_grid_that_cannot_be_dispatched_is_left_out(dispatch, edges, good, mon
     monkeypatch.setattr(trial, "measure", lambda *given: ran.append(given) or clean)
     assert trial.with_edges_that_run(made).edges == {name: good}
     assert len(ran) == len(good)
+
+
+@pytest.mark.parametrize(
+    ("fault", "counts", "good"),
+    [
+        ({}, (30, 8), True),  # y has 5 * 6 elements, z has 8
+        ({}, (31, 8), False),
+        ({}, (30, 9), False),
+        ({"ends": False}, (30, 8), False),
+        ({"inside": False}, (30, 8), False),
+        ({"divides": False, "changes": False}, (30, 8), True),
+    ],
+)
+def test_a_size_is_good_if_every_array_holds_what_is_accessed(monkeypatch, fault, counts, good):
+    name, made = drafted("n", [6])
+    (y,) = made.extents
+    z = replace(y, name="z")
+    made = replace(made, extents={y: Extent(("5", name), True), z: Extent(("8",), True)})
+    facts = {"inside": True, "ends": True, "divides": True, "changes": True} | fault
+    run = Measured({}, dict(zip((y, z), counts, strict=True)), **facts)
+    monkeypatch.setattr(trial, "measure", lambda *given: run)
+    assert trial.with_edges_that_run(made).edges == {name: [6] if good else []}
 
 
 # ---- inputs ------------------------------------------------------------------------------------------
