@@ -163,7 +163,7 @@ def floats(kept, own):
     ("kept", "own", "reason"), [(0, 1, REORDERS), (1, 1, None), (0, 2, None), (1, 2, None)],
     ids=["reorders", "differs all the same", "varies", "both"],
 )  # fmt: skip
-@pytest.mark.parametrize("fma", ["fused", "contracted"])
+@pytest.mark.parametrize("fma", ["separate", "fused", "contracted"])
 def test_floats_that_a_driver_reorders(monkeypatch, kept, own, reason, fma):
     made = looked(evidence._reordered, monkeypatch, SUM, 1, "f32", floats(kept, own), LAVAPIPE.with_(fma=fma), LARGE)
     assert made == reason
@@ -176,6 +176,14 @@ def test_contraction_alone_is_no_difference_of_the_kept_text(monkeypatch):
     x = (square, less, 0)
     for kept, reason in ((0, REORDERS), (2.0**-24, None)):
         assert looked(evidence._reordered, monkeypatch, body, 3, "f32", floats(kept, 3), device, x) == reason
+
+
+@pytest.mark.parametrize(("fma", "kept"), [("separate", 0), ("fused", 2.0**-24), ("contracted", 2.0**-24)])
+def test_the_kept_text_is_compared_with_an_fma_of_the_device(monkeypatch, fma, kept):
+    x = (1 + 2.0**-12, 1 + 2.0**-11, 0)
+    body, device = "y[0] = fma(x[0], x[0], -x[1]);", LAVAPIPE.with_(fma=fma)
+    assert looked(evidence._reordered, monkeypatch, body, 3, "f32", floats(kept, 3), device, x) == REORDERS
+    assert looked(evidence._reordered, monkeypatch, body, 3, "f32", floats(9, 3), device, x) is None
 
 
 def test_whole_numbers_are_not_reordered(monkeypatch):
@@ -199,6 +207,9 @@ def test_texels_times_the_reciprocal(monkeypatch):
     assert evidence._reciprocal(entry, ours, {"y": np.array([multiplied])}) == reason
     assert evidence._reciprocal(entry, ours, {"y": np.array([multiplied * 2])}) is None
     assert looked(evidence._reciprocal, monkeypatch, "y[0] = 1u;", 2) is None
+    whole = TEXTURE.replace("texture_2d<f32>", "texture_2d<u32>").replace("textureLoad(t", "f32(textureLoad(t")
+    entry, ours = tried(monkeypatch, whole.replace(").x", ").x)"), t=texels.astype(np.uint32))
+    assert evidence._reciprocal(entry, ours, {"y": np.array([1], np.float32)}) is None
 
 
 # ---- exact arithmetic --------------------------------------------------------------------------------
@@ -214,6 +225,102 @@ def test_exact_arithmetic_is_for_buffers(monkeypatch):
     assert whole.with_exact_arithmetic() is None  # there is nothing to replace
     textured, _ = tried(monkeypatch, TEXTURE.replace("y[0] = ", "y[0] = exp(y[0]) + "))
     assert textured.with_exact_arithmetic() is None
+
+
+INEXACT = ONE.format(type="f32", body="y[0] = exp(x[0]);")
+
+
+def both(own, exact):
+    """wgpu, for the shader's own text and for that with exact arithmetic. None: as the simulator."""
+
+    def run(entry, given, text=None, grid=None):
+        chosen = exact if entry.exact else own
+        return dict(entry.simulate(given).outputs) if chosen is None else {"y": np.array([chosen], np.float32)}
+
+    return run
+
+
+def judged(monkeypatch, text, own, exact=None, **given):
+    """The verdict on what wgpu computes, its words and its rerun."""
+    entry, ours = tried(monkeypatch, text, **given)
+    del entry.on_wgpu
+    monkeypatch.setattr(trial._Entry, "on_wgpu", both(own, exact))
+    theirs = entry.on_wgpu(ours.given)
+    return entry._judged(ours, theirs, entry.differences(RECIPE, ours.outputs, theirs))
+
+
+HALF = np.array([0.5, 0.5, 0.5], np.float32).view(np.uint8)
+NEAR = float(np.nextafter(np.float32(np.exp(np.float32(0.5))), np.float32(9)))
+AGREE = ", and with exact arithmetic in place of exp, all outputs agree bit for bit; y: 1 of 1"
+
+
+def test_a_verdict_within_bounds_is_stronger_where_exact_arithmetic_agrees(monkeypatch):
+    verdict, words, rerun = judged(monkeypatch, INEXACT, NEAR, x=HALF)
+    assert (verdict, rerun) == ("within", "the simulator, with error bounds")
+    assert words.startswith(f"the error bounds of what it computes allow it{AGREE}")
+
+
+def test_a_difference_with_exact_arithmetic_is_a_fault_whatever_the_bounds(monkeypatch):
+    verdict, words, rerun = judged(monkeypatch, INEXACT, NEAR, 7.0, x=HALF)
+    assert (verdict, rerun) == ("differs", "")
+    assert "; with exact arithmetic in place of exp, outputs differ, too: y: 1 of 1" in words
+
+
+def test_what_has_no_bound_is_unchecked(monkeypatch):
+    text = INEXACT.replace("exp(x[0])", "tan(1.5e6 * exp(x[0]))")
+    verdict, words, _ = judged(monkeypatch, text, 12345.0, x=HALF)
+    assert verdict == "unchecked"
+    assert words.startswith(
+        "WGSL bounds no error of 1 of the elements that differ, so that they show nothing, and with"
+    )
+
+
+def test_a_cause_that_makes_outputs_agree_says_nothing_of_exact_arithmetic(monkeypatch):
+    text = ONE.format(type="f32", body="y[0] = exp(x[0]) * 0.0 + x[u32(x[0]) + 7u];")
+    x = np.array([0.5, 8.0, 0.25], np.float32).view(np.uint8)
+    verdict, words, rerun = judged(monkeypatch, text, 0.25, 0.25, x=x)  # the last element; lavapipe leaves it out
+    assert (verdict, rerun) == ("explained", "the simulator, with other accesses out of bounds")
+    assert "with exact arithmetic" not in words
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (evidence.ExactComparison(["exp", "tan"], agree=True),
+         "with exact arithmetic in place of exp, tan, all outputs agree bit for bit"),
+        (evidence.ExactComparison([], agree=True), "without reordering, all outputs agree bit for bit"),
+        (evidence.ExactComparison(["exp"], differ="y"),
+         "with exact arithmetic in place of exp, outputs differ, too: y"),
+        (evidence.ExactComparison(["exp"]), ""),
+    ],
+)  # fmt: skip
+def test_a_comparison_with_exact_arithmetic_in_words(made, words):
+    assert made.words == words
+
+
+@pytest.mark.parametrize(
+    ("body", "exact", "expected"),
+    [
+        ("y[0] = exp(x[0]);", None, (["exp"], True, "")),
+        ("y[0] = exp(x[0]);", 7.0, (["exp"], False, "y: 1 of 1")),
+        ("y[0] = exp(x[0]) + x[u32(x[0]) + 7u];", "clamped", (["exp"], False, "")),  # another policy explains it
+    ],
+    ids=["agree", "differ", "explained"],
+)
+def test_both_sides_with_exact_arithmetic(monkeypatch, body, exact, expected):
+    entry, ours = tried(monkeypatch, ONE.format(type="f32", body=body), x=HALF)
+    if exact == "clamped":
+        other, _ = entry.with_exact_arithmetic()
+        given = {**ours.given, **evidence.DATA}
+        (exact,) = other.simulate(given, out_of_bounds="clamp").outputs["y"].view(np.float32)
+    monkeypatch.setattr(trial._Entry, "on_wgpu", both(None, exact))
+    found = evidence.compare_exactly(entry, ours)
+    assert (found.names, found.agree, found.differ.partition(",")[0]) == expected
+
+
+def test_without_a_text_of_exact_arithmetic_nothing_is_compared(monkeypatch):
+    entry, ours = tried(monkeypatch, ONE.format(type="u32", body="y[0] = x[0];"))
+    assert evidence.compare_exactly(entry, ours) is None
 
 
 # ---- entry points ------------------------------------------------------------------------------------
