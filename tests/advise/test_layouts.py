@@ -312,3 +312,15 @@ def test_layouts_that_are_rejected(pitches, shown):
     trials = [trial(each, refused="rows overlap") for each in pitches]
     advise_report._refused(console(out), advice([trial(9), *trials, trial(7, 3, refused="outputs differ")]))
     assert out.getvalue().splitlines() == [f"  rejected: {shown}: rows overlap", "  rejected: 7 ^3: outputs differ"]
+
+
+def test_every_array_is_shown_with_what_is_rejected():
+    out = io.StringIO()
+    case = SimpleNamespace(kernel=SimpleNamespace(name="k", source="k.wgsl", entry="main"), shape="", grid=(1, 1, 1))
+    found = [advice([trial(9), trial(number, refused="rows overlap")]) for number in (1, 2)]
+    show_advised(console(out), SimpleNamespace(case=case, device="nvidia", advice=found, reasons=[]))
+    lines = out.getvalue().splitlines()
+    assert [line for line in lines if "rejected" in line] == [
+        "  rejected: 1: rows overlap", "  rejected: 2: rows overlap",
+    ]  # fmt: skip
+    assert not [line for line in lines if "no layout" in line]

@@ -87,7 +87,7 @@ FLOATS = "struct Params { rows: u32, scale: f32, columns: u32 }"
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", ["u32", "i32"])
 def test_integers_listed_for_floats(tmp_path, monkeypatch, word, means, dtype):
-    """The bits of a subnormal float are more likely a number that was meant as it is written."""
+    """The bits of a subnormal float are more likely a whole number."""
     monkeypatch.setattr(f"{__name__}.WGSL", WGSL.replace("struct Params { rows: u32, columns: u32 }", FLOATS))
     given = word - (1 << 32) if dtype == "i32" and word >> 31 else word
     result = audit(tmp_path, "struct = { rows = 1, columns = 4 }", f'dtype = "{dtype}"\nvalues = [1, {given}, 4]')
