@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
@@ -71,8 +72,8 @@ def compute_with_buffers(
         if isinstance(wanted, type):
             made[binding] = wanted.from_buffer(data)
         else:
-            view: Any = memoryview(data)[: prod(sizes) * _SIZES[format_]]
-            made[binding] = view.cast(format_, sizes)
+            numbers: Any = np.frombuffer(data, format_, prod(sizes)).reshape(sizes)  # a memoryview casts to no f16
+            made[binding] = memoryview(numbers)
     return made
 
 
@@ -80,13 +81,15 @@ def _shape(binding: int, wanted: Shape) -> tuple[tuple[int, ...], str]:
     """The sizes and the format of an output."""
     if isinstance(wanted, type):
         return (ctypes.sizeof(wanted),), "B"
-    if isinstance(wanted, int):
-        return (wanted,), "B"
-    *sizes, format_ = wanted.split("x") if isinstance(wanted, str) else wanted
-    try:
-        numbers = tuple(int(size) for size in sizes)
-    except ValueError:
-        numbers = ()
-    if format_ not in _SIZES or not numbers or min(numbers) < 1:
-        raise UsageError(f"output_arrays: binding {binding} is {wanted!r}; write (sizes, format), as in (8, 4, 'f')")
-    return numbers, str(format_)
+    parts = wanted.split("x") if isinstance(wanted, str) else (wanted, "B") if isinstance(wanted, int) else wanted
+    match parts:
+        case [*sizes, str(format_)] if sizes and format_ in _SIZES and all(map(_is_size, sizes)):
+            return tuple(map(int, sizes)), format_
+        case _:
+            raise UsageError(
+                f"output_arrays: binding {binding} is {wanted!r}; write (sizes, format), as in (8, 4, 'f')"
+            )
+
+
+def _is_size(size: object) -> bool:
+    return re.fullmatch(r"0*[1-9]\d*", str(size), re.ASCII) is not None

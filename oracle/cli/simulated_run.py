@@ -33,7 +33,7 @@ class TimelineFile:
     """The timeline to record, and the file to write."""
 
     path: Path
-    workgroup: tuple[int, int, int] = (0, 0, 0)
+    workgroup: tuple[int, int, int]
 
 
 def simulated_run(
@@ -102,7 +102,7 @@ def _save(name: str, path: Path, array: NDArray[Any]) -> None:
 
 def summary(array: NDArray[Any]) -> dict[str, Any]:
     """The shape, dtype, extremes, number of NaN, and first elements of an array."""
-    flat = array.reshape(-1)
+    flat = array.ravel()
     numbers = flat[~np.isnan(flat)] if array.dtype.kind == "f" else flat
     return {
         "shape": list(array.shape),

@@ -21,7 +21,7 @@ def as_array(output: Output) -> Array:
     array = as_given(output)
     if array.dtype.names is None:
         return array
-    return _without_padding(array).reshape(-1).view(np.uint16 if array.dtype.itemsize % 4 else np.uint32)
+    return _without_padding(array).ravel().view(np.uint16 if array.dtype.itemsize % 4 else np.uint32)
 
 
 def as_given(output: Output) -> Array:

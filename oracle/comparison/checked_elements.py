@@ -21,7 +21,7 @@ def unchecked_elements(pair: Pair, rule: Rule, initial: Array | None) -> Mask | 
         return None
     scale = scale_of(pair.expected)
     unchecked = np.zeros(pair.actual.shape, bool)
-    flat, untouched = unchecked.reshape(-1), None if initial is None else Pair(initial, pair.expected, pair.bound)
+    flat, untouched = unchecked.ravel(), None if initial is None else Pair(initial, pair.expected, pair.bound)
     for elements in parts(pair, row.whole):
         flat[elements] = ~row.could_fail(pair.part(elements), rule.limits, scale)
         if untouched is not None:

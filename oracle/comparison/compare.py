@@ -155,7 +155,7 @@ def _judge_by_parts(pair: Pair, row: OutputRule, limits: Limits, initial: Array 
         judged = row.judge(part, limits)
         all_rejected[elements], limit = judged.rejected, judged.limit
         scores.append(judged.score)
-        if initial is not None and (wrong := kept_nan(part, initial.reshape(-1)[elements])) is not None:
+        if initial is not None and (wrong := kept_nan(part, initial.ravel()[elements])) is not None:
             all_rejected[elements] |= wrong
         if part.identical:
             continue
@@ -181,7 +181,7 @@ def _describe(
 def _worst(rejected: Mask, measure: Array, count: int) -> list[Index]:
     """Indices of the `count` rejected elements with the largest measure; ties in memory order."""
     places = np.flatnonzero(rejected)
-    order = np.argsort(-measure.reshape(-1)[places], kind="stable")[:count]
+    order = np.argsort(-measure.ravel()[places], kind="stable")[:count]
     indices = np.stack(np.unravel_index(places[order], rejected.shape), axis=-1)
     return [tuple(index) for index in indices.tolist()]
 

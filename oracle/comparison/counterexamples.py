@@ -22,7 +22,7 @@ _NO_SCALE = 1.0  # the size of zeros, where nothing else is expected
 def scale_of(expected: Array) -> float:
     """Return the median magnitude of the elements that are finite and not 0; of a sample of them, if there are many.
     The median, because one huge element must not excuse errors of all others."""
-    flat = expected.reshape(-1)
+    flat = expected.ravel()
     sizes = _sizes(flat if flat.size <= _SAMPLE else flat[_places(flat.size)])
     if not sizes.size and flat.size > _SAMPLE:
         sizes = _sizes(flat[np.flatnonzero(flat)[:_SAMPLE]])

@@ -52,8 +52,8 @@ class Pair:
 
     def part(self, elements: slice) -> Pair:
         """Some of the elements, flat, in memory order."""
-        bound = None if self.bound is None else self.bound.reshape(-1)[elements]
-        return Pair(self.actual.reshape(-1)[elements], self.expected.reshape(-1)[elements], bound)
+        bound = None if self.bound is None else self.bound.ravel()[elements]
+        return Pair(self.actual.ravel()[elements], self.expected.ravel()[elements], bound)
 
     @cached_property
     def rounded(self) -> Array:
@@ -252,7 +252,7 @@ class Nmse(OutputRule):
     def could_fail(self, pair: Pair, limits: Limits, scale: float) -> Mask:
         """One element in a million never exceeds the limit alone: an element counts if it and all that are no larger
         (to a power of two) are rejected together, each off by its own size."""
-        expected, (errors, power) = pair.expected.reshape(-1), (np.zeros(_EXPONENTS), 0.0)
+        expected, (errors, power) = pair.expected.ravel(), (np.zeros(_EXPONENTS), 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             for part in parts_of(expected.size):
                 sizes = own_sizes(expected[part], scale)

@@ -100,7 +100,7 @@ def _texel_bounds(entry: Candidate, ours: Run, variable: typed.Variable) -> NDAr
         entry.pipeline, variable, texels, lambda text, extra: entry.simulate({**ours.given, **extra}, text=text)
     )
     if bound is not None:
-        return np.asarray(bound, np.float64).reshape(-1)
+        return np.asarray(bound, np.float64).ravel()
     format_ = (cast(t.Texture, entry.pipeline.store_types[variable]).format or "").rstrip("0123456789")
     return np.full(texels.size, 0.0 if format_.endswith("int") else np.inf)
 

@@ -94,7 +94,7 @@ def texels(binding: str, type_: t.Texture, ours: Array, theirs: Array) -> list[D
     format_ = format_of(type_.format)
     stepped = format_.number in ("unorm", "snorm") and not format_.packed
     code = STEP if stepped else {"f4": SINGLE, "f2": HALF}.get(ours.dtype.str[1:], WHOLE)
-    a, b = ours.reshape(-1), theirs.reshape(-1)
+    a, b = ours.ravel(), theirs.ravel()
     differ = differing_texels(a, b)
     places = np.arange(a.size) * a.itemsize
     return [_difference(binding, code, places, a, b, differ)] if differ.any() else []
@@ -102,13 +102,13 @@ def texels(binding: str, type_: t.Texture, ours: Array, theirs: Array) -> list[D
 
 def differing_texels(ours: Array, theirs: Array) -> Mask:
     """Tell for each channel of a storage texture, in one axis, whether it differs."""
-    a, b = ours.reshape(-1), theirs.reshape(-1)
+    a, b = ours.ravel(), theirs.ravel()
     return (bits_of(a) != bits_of(b)) & ~(np.isnan(a) & np.isnan(b))
 
 
 def texel_errors(ours: Array, theirs: Array) -> NDArray[np.float64]:
     """Return how far each channel of a storage texture is off, as `errors` does."""
-    return _errors(ours.reshape(-1), theirs.reshape(-1), differing_texels(ours, theirs))
+    return _errors(ours.ravel(), theirs.ravel(), differing_texels(ours, theirs))
 
 
 def _errors(ours: Array, theirs: Array, differ: Mask) -> NDArray[np.float64]:

@@ -62,7 +62,7 @@ def _shifts(m: Mismatch) -> Iterator[Mapped]:
 
 def _first(m: Mismatch, mapped: Iterator[Mapped]) -> str | None:
     """Describe the first mapping by which most of the wrong elements are the expected ones of other positions."""
-    wrong = m.wrong.reshape(-1)
+    wrong = m.wrong.ravel()
     count = np.count_nonzero(wrong)
     for words, sources in mapped:
         right, known = np.zeros(wrong.shape, bool), np.zeros(wrong.shape, bool)

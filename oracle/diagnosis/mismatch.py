@@ -223,8 +223,8 @@ class Mismatch:
 
     def equals_element(self, source: Array) -> Array:
         """Return for each element, flat, whether it is the expected one at the flat index `source`, by the rule."""
-        bound = None if self.bound is None else self.bound.reshape(-1)[source]
-        return ~rejected(self.ours.reshape(-1), self.expected.reshape(-1)[source], self.rule, bound)
+        bound = None if self.bound is None else self.bound.ravel()[source]
+        return ~rejected(self.ours.ravel(), self.expected.ravel()[source], self.rule, bound)
 
     def agrees_at(self, dims: Mapping[str, int]) -> bool:
         """Whether the kernel agrees with the reference at other sizes."""

@@ -116,7 +116,7 @@ def wrong_sign(m: Mismatch) -> str | None:
 
 def _moved(array: Array, place: Array) -> Array:
     """Return the elements at these flat indices, which are clamped to the array."""
-    flat = array.reshape(-1)
+    flat = array.ravel()
     return flat[np.clip(place, 0, flat.size - 1)].reshape(array.shape)
 
 

@@ -158,7 +158,7 @@ def requests(
     keys = np.column_stack([rows[:, 0] & np.uint32(MOST_PROBES - 1), rows[:, 1], rows[:, 2], lane // size])
     _, first, issue = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     addresses = np.full((len(first), size), -1, np.int64)
-    addresses[issue.reshape(-1), lane % size] = rows[:, 3]
+    addresses[issue.ravel(), lane % size] = rows[:, 3]
     passed: dict[int, int] = {}
     for number in np.argsort(first):
         probe, subgroup = probes[int(keys[first[number], 0])], int(keys[first[number], 3])

@@ -94,7 +94,7 @@ def measure(
         array = None if isinstance(type_, t.Texture | t.Sampler) else array_of(type_)
         if array is not None and variable not in uses.lengths:
             stride = t.stride_of(array[0])
-            elements[variable] = -(-max(0, reach.get(variable.name, 0) - array[1]) // stride)
+            elements[variable] = max(0, ceil((reach.get(variable.name, 0) - array[1]) / stride))
     inside, divides = ("out-of-bounds" not in codes, "division-by-zero" not in codes)
     return Measured(dims, elements, inside, ends, divides, ends and _changed(run, given))
 
@@ -104,12 +104,7 @@ def _bindable(variable: Variable) -> bool:
 
 
 def _changed(run: Run, given: Mapping[str, Any]) -> bool:
-    return any(
-        not np.array_equal(np.frombuffer(after, np.uint8), given[str(key)])
-        if isinstance(after, bytes)
-        else not np.array_equal(after, given[str(key)])
-        for key, after in run.outputs.items()
-    )
+    return any(not np.array_equal(after, given[str(key)]) for key, after in run.outputs.items())
 
 
 def _value(pipeline: Pipeline, variable: Variable, uses: SizeUses, dims: Dims, contents: Contents) -> Any:
@@ -161,9 +156,8 @@ def _places(type_: t.Type, offset: int) -> Iterator[tuple[t.Scalar, int]]:
             for member in members:
                 yield from _places(member.type, offset + member.offset)
         case t.Vec(size=count, elem=elem) | t.Array(count=int(count), elem=elem):
-            stride = t.stride_of(type_) if isinstance(type_, t.Array) else t.size_of(elem)
             for number in range(count):
-                yield from _places(elem, offset + number * stride)
+                yield from _places(elem, offset + number * t.stride_of(type_))
         case _:
             return
 

@@ -180,7 +180,7 @@ class _Ledger:
     left: Mask | None = None
 
     def add(self, truth: str, unchecked: Mask | None) -> None:
-        mask = np.zeros(0, bool) if unchecked is None else unchecked.reshape(-1)
+        mask = np.zeros(0, bool) if unchecked is None else unchecked.ravel()
         count = self.elements - int(np.count_nonzero(mask))
         self.truths[truth] = max(count, self.truths.get(truth, 0))
         self.left = mask if self.left is None or not mask.size else self.left & mask if self.left.size else self.left

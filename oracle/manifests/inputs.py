@@ -169,11 +169,11 @@ def parse_lanes(text: str) -> tuple[int, ...]:
     """Parse `0-3,7` as (0, 1, 2, 3, 7)."""
     lanes: list[int] = []
     for part in text.split(","):
-        found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip(), re.ASCII)
-        last = int(found[2] or found[1]) if found else -1
-        if found is None or not int(found[1]) <= last < MOST_LANES:
+        written = re.fullmatch(r"\d{1,9}(-\d{1,9})?", part.strip(), re.ASCII)
+        ends = [int(end) for end in part.split("-")] if written else []
+        if not ends or not ends[0] <= ends[-1] < MOST_LANES:
             raise UsageError(f"--lanes: `{text}` is not a list of lanes like 0-3,7")
-        lanes += range(int(found[1]), last + 1)
+        lanes += range(ends[0], ends[-1] + 1)
     return tuple(lanes)
 
 

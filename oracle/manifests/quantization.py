@@ -196,7 +196,7 @@ def _q4_k(change: Callable[[Array], Array], first: int, last: int) -> Callable[[
     def changed(words: Array) -> Array:
         data = _bytes(words).reshape(-1, 144).copy()
         data[:, first:last] = change(data[:, first:last])
-        return data.reshape(-1).view(words.dtype).reshape(words.shape)
+        return data.ravel().view(words.dtype).reshape(words.shape)
 
     return changed
 
@@ -249,9 +249,9 @@ def _f16_values(data: Array) -> Array:
 
 def _words(data: Array) -> Array:
     """View bytes as u32 words, the last one padded with zeros."""
-    flat = data.reshape(-1)
+    flat = data.ravel()
     return np.concatenate([flat, np.zeros(-len(flat) % 4, np.uint8)]).view("<u4")
 
 
 def _bytes(words: Array) -> Array:
-    return np.ascontiguousarray(words).reshape(-1).view(np.uint8)
+    return np.ascontiguousarray(words).ravel().view(np.uint8)

@@ -65,7 +65,7 @@ def wavefront_of(request: Request, device: Device) -> NDArray[np.int64]:
     served = np.full(len(words), -1, np.int64)
     for bank in range(rule.columns):
         mine = request.active & (words % rule.columns == bank)
-        served[mine] = np.unique(words[mine], return_inverse=True)[1].reshape(-1)
+        served[mine] = np.unique(words[mine], return_inverse=True)[1].ravel()
     return served
 
 

@@ -209,10 +209,10 @@ def parse_dims(text: str) -> dict[str, tuple[int, ...]]:
 
 
 def _range(text: str, part: str) -> range:
-    found = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", part.strip(), re.ASCII)
-    if found is None:
+    if not re.fullmatch(r"\d{1,9}(:\d{1,9}){0,2}", part.strip(), re.ASCII):
         raise UsageError(f"--dims {text}: `{part}` is not a size; write N=768, N=64,128 or N=64:512:64")
-    first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+    first, *more = map(int, part.split(":"))
+    last, step = (*more, 1)[:2] if more else (first, 1)
     if not 0 <= first <= last or step < 1:
         raise UsageError(f"--dims {text}: `{part}` must go up from 0 or more, by 1 or more")
     return range(first, last + 1, step)

@@ -75,7 +75,7 @@ def as_texels(content: Content, variable: Variable, data: Data) -> Data:
 
 
 def _bytes(array: Array) -> PickleBuffer:
-    return PickleBuffer(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return PickleBuffer(np.ascontiguousarray(array).ravel().view(np.uint8).data)
 
 
 def _buffer(slot: Slot, data: Data, info: AdapterInfo, has: Abilities) -> Buffer:

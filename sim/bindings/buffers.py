@@ -138,7 +138,7 @@ def _as_bytes(variable: Variable, type_: t.Type, value: object) -> NDArray[np.ui
         return np.frombuffer(bytes(value), np.uint8)
     if is_array(value):
         _check_dtype(variable, type_, value)
-        return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        return np.ascontiguousarray(value).ravel().view(np.uint8)
     return _packed(variable, type_, value)
 
 

@@ -115,7 +115,7 @@ def _to_words(format_: Format, kind: str, array: NDArray[Any], loaded: bool = Tr
     read = _TRANSFERS[format_.number].read if loaded or format_.number != "snorm" else _unclamped
     for channel, (column, bits) in enumerate(zip(_columns(format_), format_.bits, strict=True)):
         words[:, column] = read(raw[:, channel], bits)
-    return words.reshape(-1).view(np.uint8)
+    return words.ravel().view(np.uint8)
 
 
 def _from_words(format_: Format, kind: str, data: NDArray[np.uint8]) -> NDArray[Any]:
@@ -124,7 +124,7 @@ def _from_words(format_: Format, kind: str, data: NDArray[np.uint8]) -> NDArray[
     dtype = stored_dtype(format_)
     channels = [write(words[:, c], bits).astype(dtype) for c, bits in zip(_columns(format_), format_.bits, strict=True)]
     if not format_.packed:
-        return np.stack(channels, 1).reshape(-1)
+        return np.stack(channels, 1).ravel()
     starts = np.cumsum((0, *format_.bits[:-1])).astype(np.uint32)
     return np.bitwise_or.reduce([c << start for c, start in zip(channels, starts, strict=True)])
 

@@ -162,7 +162,7 @@ def _difference(name: str, before: Output, after: Output) -> str | None:
     ours, theirs = (np.frombuffer(x, np.uint8) if isinstance(x, bytes) else np.asarray(x) for x in (before, after))
     if ours.tobytes() == theirs.tobytes():
         return None
-    ours, theirs = ours.reshape(-1), theirs.reshape(-1)
+    ours, theirs = ours.ravel(), theirs.ravel()
     bits = np.dtype((np.void, ours.dtype.itemsize))
     places = np.flatnonzero(ours.view(bits) != theirs.view(bits))
     first = int(places[0])

@@ -142,4 +142,4 @@ class LongLoops:
         size = sum(part.size for part in parts)
         if size * _PER_WORD > spent or (memory["storage"].size > _MOST_STORAGE and len(parts) > 2):
             return None
-        return np.concatenate([part.reshape(-1) for part in parts])
+        return np.concatenate([part.ravel() for part in parts])

@@ -195,7 +195,7 @@ class MachineArrays:
         lanes, group = np.arange(size), self.device.subgroup_size if self.program.exchanges_values else 1
         if self.schedule != MIRRORED or size % group:
             return lanes
-        return lanes.reshape(-1, group)[::-1].reshape(-1)
+        return lanes.reshape(-1, group)[::-1].ravel()
 
     def _fill(self, registers: NDArray[np.uint32], lockstep_group: int) -> None:
         """Put constants and inputs into the register rows of a lockstep group."""

@@ -303,7 +303,7 @@ def _joined(one: Numbers, other: Numbers) -> Numbers:
 def _renumbered(keys: Numbers) -> Numbers:
     """Replace keys by consecutive numbers."""
     _, numbers = np.unique(keys, return_inverse=True)
-    return numbers.reshape(-1)
+    return numbers.ravel()
 
 
 def _representative(done: tuple[int, int, Outcome]) -> int:

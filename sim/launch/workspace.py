@@ -251,6 +251,6 @@ def _image(arrays: list[tuple[Part, NDArray[Any]]]) -> NDArray[np.uint8]:
     """Return the bytes of all arrays, up to the last one that is not zero."""
     image = np.zeros(max(part.start + _used(array) for part, array in arrays if array.any()), np.uint8)
     for part, array in arrays:
-        used = array.reshape(-1).view(np.uint8)[: _used(array)]
+        used = array.ravel().view(np.uint8)[: _used(array)]
         image[part.start : part.start + used.size] = used
     return image

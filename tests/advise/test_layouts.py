@@ -1,12 +1,17 @@
 """The text of changed layouts, the form of indices, and the whole output of `bankshot advise`, worked out by hand."""
 
+import io
 import json
+from types import SimpleNamespace
 
 import pytest
 
 import bankshot
 from bankshot.oracle.advise.array_layouts import Layouts
-from bankshot.oracle.advise.layout_search import Options, advise
+from bankshot.oracle.advise.layout_search import Options, Trial, advise
+from bankshot.oracle.reports import advise_report
+from bankshot.oracle.reports.advise_report import show_advised
+from bankshot.oracle.reports.terminal import console
 from tests.advise import test_advise as transpose
 
 FORMS = transpose.FORMS
@@ -199,3 +204,123 @@ def test_a_layout_is_refused_if_one_of_several_outputs_differs(tmp_path):
     (advice,) = advise(case, Options(values=(31, 33))).advice
     refused = {trial.pitch: (trial.refused, trial.same_outputs) for trial in advice.trials if not trial.mask}
     assert refused == {32: (None, True), 31: ("outputs differ", False), 33: (None, True)}
+
+
+# How `P`, which is 4, occurs: in the size of the array, its index, and elsewhere; the pitch that is found, if any, and
+# whether there is a reason why `P` is none.
+SIZED, UNSIZED = FLAT.format("P * 4u"), FLAT.format(16)
+USES = {
+    "size and index": (SIZED, "[row * P + i]", "2.0", "P", False),
+    "and elsewhere": (SIZED, "[row * P + i]", "f32(P)", "P in indices of tile", True),
+    "index alone": (UNSIZED, "[row * P + i]", "2.0", "P in indices of tile", False),
+    "index and elsewhere": (UNSIZED, "[row * P + i]", "f32(P)", "P in indices of tile", False),
+    "size alone": (SIZED, "[row * 4u + i]", "2.0", "4u in indices of tile", False),
+    "size and elsewhere": (SIZED, "[row * 4u + i]", "f32(P)", "4u in indices of tile", False),
+    "never a factor": (FLAT.format("P + 12u"), "[row + P]", "2.0", None, True),
+    "never a factor, and elsewhere": (FLAT.format("P + 12u"), "[row + P]", "f32(P)", None, True),
+    "elsewhere alone": (UNSIZED, "[row * 4u + i]", "f32(P)", "4u in indices of tile", False),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_pitch_sizes_and_indexes_the_array_alone(name):
+    declared, index, stored, pitch, reason = USES[name]
+    text = WGSL.format(declared=f"const P = 4u; {declared}", index=index).replace("2.0", stored)
+    module = bankshot.check(text)
+    found = Layouts(module, module.pipeline(), "tile")
+    assert [each.name for each in found.pitches()] == ([] if pitch is None else [pitch])
+    other = "P is not only a pitch of tile: shader.wgsl:7 uses it otherwise"
+    unsuitable = "shader.wgsl:6: the index of tile[row + P] is not row * PITCH + column"
+    assert found.reasons == ([] if not reason else [other] if pitch else [unsuitable])
+
+
+def test_every_reason_is_shown():
+    out = io.StringIO()
+    case = SimpleNamespace(kernel=SimpleNamespace(name="k", source="k.wgsl", entry="main"), shape="", grid=(1, 1, 1))
+    result = SimpleNamespace(case=case, device="nvidia", advice=[], reasons=["one", "two", "three"])
+    show_advised(console(out), result)
+    assert [line.rstrip() for line in out.getvalue().splitlines()] == [
+        "k", "  k.wgsl, entry main, grid 1 x 1 x 1, charged as nvidia", "  note: one", "  note: two", "  note: three",
+        "  no layout to try", "",
+    ]  # fmt: skip
+
+
+def trial(pitch, mask=0, sites=(1, 1, 1), refused=None, **given):
+    facts = {"words": 8, "bytes": 32, "wavefronts": sum(sites), "excess": 0, "same_sectors": True, "same_outputs": True}
+    return Trial(**{"pitch": pitch, "mask": mask, "sites": sites, "refused": refused, **facts, **given})
+
+
+def advice(trials, kinds=("load", "load", "store"), best=0):
+    sites = [SimpleNamespace(line=10 + number, kind=kind) for number, kind in enumerate(kinds)]
+    return SimpleNamespace(array="tile", pitch="P", sites=sites, trials=trials, written=trials[0], best=trials[best],
+                           best_pad=trials[best], ok=best == 0)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kinds", "sites", "groups", "headings"),
+    [
+        (("load", "load", "store"), [(1, 1, 1), (2, 2, 2)], [[0, 1], [2]], ["10-11 load", "12 store"]),
+        (("load", "load", "load"), [(1, 2, 2), (2, 2, 2)], [[0], [1, 2]], ["10 load", "11-12 load"]),
+        (("load", "store", "load"), [(1, 1, 1)], [[0], [1], [2]], ["10 load", "11 store", "12 load"]),
+        (("load", "store") * 3, [(1,) * 6], [[0], [1], [2], [3], [4], [5]],
+         ["10 load", "11 store", "12 load", "13 store", "14 load", "15 store"]),
+        (("load", "store") * 4, [(1,) * 8], [[0], [1], [2], [3], [4], [5, 6, 7]],
+         ["10 load", "11 store", "12 load", "13 store", "14 load", "15-17 others"]),
+    ],
+)  # fmt: skip
+def test_accesses_that_cost_the_same_share_a_column(kinds, sites, groups, headings):
+    """Those beyond five columns share one. A layout that is refused does not count."""
+    apart = trial(9, sites=tuple(range(len(kinds))), refused="outputs differ")
+    made = advice([*(trial(number, sites=each) for number, each in enumerate(sites)), apart], kinds)
+    assert advise_report._groups(made) == groups
+    assert [advise_report._heading([made.sites[n] for n in group]) for group in groups] == headings
+
+
+def test_the_words_beside_a_row():
+    written, padded, swizzled, other = (trial(number) for number in range(4))
+    made = SimpleNamespace(written=written, best=swizzled, best_pad=padded)
+    bold = "bold"
+    assert [advise_report._mark(made, each) for each in (written, padded, swizzled, other)] == [
+        ("<- as written", bold), ("<- best without a swizzle", bold), ("<- best", "bold green"), ("", ""),
+    ]  # fmt: skip
+    made = SimpleNamespace(written=written, best=written, best_pad=written)
+    assert advise_report._mark(made, written) == ("<- as written, best", "bold green")
+
+
+@pytest.mark.parametrize(
+    ("best", "words"),
+    [
+        (trial(32, sites=(5,)), "P = 32, as written, is the best of 2 layouts that keep the outputs"),
+        (trial(33, sites=(2,), bytes=36), "P = 32 is best changed to 33: 1,005 wavefronts become 2, +4 bytes"),
+        (trial(32, 7, (2,)),
+         "P = 32 is best changed to 32 and column ^ (row & 7): 1,005 wavefronts become 2, the same memory"),
+        (trial(31, sites=(2,), bytes=28), "P = 32 is best changed to 31: 1,005 wavefronts become 2, -4 bytes"),
+    ],
+)  # fmt: skip
+def test_the_verdict(best, words):
+    made = advice([trial(32, sites=(1_005,)), best, trial(30, refused="outputs differ")], best=1)
+    made.ok = "as written" in words
+    assert advise_report._verdict(made) == words
+
+
+@pytest.mark.parametrize(
+    ("pitches", "shown"),
+    [([1, 2], "1, 2"), ([1, 2, 3, 4], "1, 2, 3, 4"), ([1, 2, 3, 4, 5], "1 \u2026 5 (5)")],
+)
+def test_layouts_that_are_rejected(pitches, shown):
+    out = io.StringIO()
+    trials = [trial(each, refused="rows overlap") for each in pitches]
+    advise_report._refused(console(out), advice([trial(9), *trials, trial(7, 3, refused="outputs differ")]))
+    assert out.getvalue().splitlines() == [f"  rejected: {shown}: rows overlap", "  rejected: 7 ^3: outputs differ"]
+
+
+def test_every_array_is_shown_with_what_is_rejected():
+    out = io.StringIO()
+    case = SimpleNamespace(kernel=SimpleNamespace(name="k", source="k.wgsl", entry="main"), shape="", grid=(1, 1, 1))
+    found = [advice([trial(9), trial(number, refused="rows overlap")]) for number in (1, 2)]
+    show_advised(console(out), SimpleNamespace(case=case, device="nvidia", advice=found, reasons=[]))
+    lines = out.getvalue().splitlines()
+    assert [line for line in lines if "rejected" in line] == [
+        "  rejected: 1: rows overlap", "  rejected: 2: rows overlap",
+    ]  # fmt: skip
+    assert not [line for line in lines if "no layout" in line]

@@ -270,6 +270,51 @@ def test_of_several_entry_points_one_must_be_named(folder):
     assert tomllib.loads((folder / "two_other.toml").read_text())["kernel"]["entry"] == "other"
 
 
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        (
+            "@vertex fn corner() -> @builtin(position) vec4<f32> { return vec4(0.0); }",
+            ["scale.toml", "scale_reference.py"],
+        ),
+        ("@fragment fn colour() {}", ["scale.toml", "scale_reference.py"]),
+        ("@compute @workgroup_size(1) fn other() {}", ["scale_scale.toml", "scale_scale_reference.py"]),
+    ],
+    ids=["vertex", "fragment", "compute"],
+)
+def test_files_are_named_by_the_shader_and_by_the_entry_point_if_there_are_several(folder, more, names):
+    (folder / "scale.wgsl").write_text(SCALE + more)
+    done = bankshot("init", "scale.wgsl", *(["--entry", "scale"] if "compute" in more else []))
+    assert done.exit_code == 0, done.output
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*names, "scale.wgsl"])
+
+
+@pytest.mark.parametrize(("text", "said"), [(SCALE, "with 1 question to"), (MATMUL, "with 0 questions to")])
+def test_init_says_what_it_wrote_and_what_is_next(folder, text, said):
+    (folder / "k.wgsl").write_text(text)
+    outputs = "y" if text is SCALE else "C"
+    assert bankshot("init", "k.wgsl", "-o", "made.toml").output.splitlines() == [
+        f"made.toml: written, {said} answer",
+        f"made_reference.py: compute {outputs} there",
+        "next: bankshot audit made.toml",
+    ]
+
+
+def test_the_stub_of_an_entry_point_that_python_cannot_name(folder):
+    (folder / "k.wgsl").write_text(SCALE.replace("fn scale", "fn lambda"))
+    assert bankshot("init", "k.wgsl").exit_code == 0
+    assert tomllib.loads((folder / "k.toml").read_text())["kernel"]["reference"] == "k_reference.py:expected"
+    assert "def expected(" in (folder / "k_reference.py").read_text()
+
+
+def test_a_file_that_is_not_there(folder):
+    done = bankshot("init", "none.wgsl")
+    assert (done.exit_code, done.output) == (2, "error: none.wgsl: there is no such file\n")
+    (folder / "k.wgsl").write_text(SCALE)
+    done = bankshot("init", "k.wgsl", "-o", "no/k.toml")
+    assert (done.exit_code, done.output) == (2, "error: no/k.toml: cannot be written: No such file or directory\n")
+
+
 def test_json_names_the_files_and_the_questions(folder):
     (folder / "scale.wgsl").write_text(SCALE)
     (written,) = json.loads(bankshot("init", "scale.wgsl", "--json").stdout)["cases"]

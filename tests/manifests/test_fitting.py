@@ -76,18 +76,27 @@ FLOATS = "struct Params { rows: u32, scale: f32, columns: u32 }"
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("word", "means"),
     [
-        ("[1, 2, 4]", "params.scale is an f32, to which the u32 2 is 2.8e-45; give members by name, `struct = { … }`"),
-        ("[1, 0, 4]", None),
-        ("[1, 1073741824, 4]", None),  # the bits of 2.0
+        (0, None), (1, "1.4e-45"), (2, "2.8e-45"), (0x7FFFFF, "1.2e-38"),  # up to the largest subnormal number
+        (0x800000, None), (0x40000000, None),
+        (0x80000000, None),  # -0
+        (0x80000001, "-1.4e-45"), (0x807FFFFF, "-1.2e-38"),
+        (0x80800000, None), (0xFFFFFFFF, None),
     ],
-)
-def test_integers_listed_for_floats(tmp_path, monkeypatch, values, message):
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["u32", "i32"])
+def test_integers_listed_for_floats(tmp_path, monkeypatch, word, means, dtype):
+    """The bits of a subnormal float are more likely a whole number."""
     monkeypatch.setattr(f"{__name__}.WGSL", WGSL.replace("struct Params { rows: u32, columns: u32 }", FLOATS))
-    result = audit(tmp_path, "struct = { rows = 1, columns = 4 }", f'dtype = "u32"\nvalues = {values}')
-    if message is None:
+    given = word - (1 << 32) if dtype == "i32" and word >> 31 else word
+    result = audit(tmp_path, "struct = { rows = 1, columns = 4 }", f'dtype = "{dtype}"\nvalues = [1, {given}, 4]')
+    if means is None and dtype == "i32":
+        assert "Params holds f32 and u32" in result.output  # no i32 is in it
+    elif means is None:
         assert result.exit_code == 0, result.output
     else:
         assert result.exit_code == 2
-        assert f"error: {tmp_path / 'k.toml'}: [bind.params] {message}\n" in result.output
+        what = f"params.scale is an f32, to which the {dtype} {given} is {means}"
+        hint = "give members by name, `struct = { … }`"
+        assert f"error: {tmp_path / 'k.toml'}: [bind.params] {what}; {hint}\n" in result.output

@@ -1,6 +1,7 @@
 """Kernels by a manifest, and with the call of wgpu-py's `compute_with_buffers`."""
 
 import ctypes
+import struct
 import subprocess
 import sys
 
@@ -64,6 +65,62 @@ def test_outputs_have_the_form_that_wgpu_gives_them(shape):
 def test_constants_and_workgroups():
     out = bankshot.compute_with_buffers({0: X.tobytes()}, {1: (6, "f")}, TWICE, {"factor": 3.0}, (4, 1, 1))
     assert out[1].tolist() == [0.0, 3.0, 6.0, 9.0, 0.0, 0.0]
+
+
+LENGTHS = """
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@group(0) @binding(2) var<storage, read_write> lengths: array<u32>;
+@compute @workgroup_size(1)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    y[id.x] = x[id.x];
+    lengths[0] = arrayLength(&y);
+    lengths[1] = groups.x;
+}
+"""
+
+
+@pytest.mark.parametrize("format_", "bBhHeiIf")
+def test_an_output_is_a_memoryview_of_its_format(format_):
+    """Its buffer has no more bytes than the numbers of that format, which start as zeros."""
+    data = bytes(range(1, 13)) + bytes(4)
+    count = len(data) // struct.calcsize(format_)
+    out = bankshot.compute_with_buffers({0: data}, {1: (2, count // 2, format_), 2: (2, "I")}, LENGTHS, n=3)
+    assert (out[1].format, out[1].shape) == (format_, (2, count // 2))
+    assert out[1].tobytes() == data
+    assert np.asarray(out[1]).reshape(-1).tolist() == [*struct.unpack(f"={count}{format_}", data)]
+    assert out[2].tolist() == [len(data) // 4, 3]
+
+
+def test_the_length_of_the_first_output_is_the_number_of_workgroups():
+    out = bankshot.compute_with_buffers({0: bytes(16)}, {2: (5, "I"), 1: (4, "I")}, LENGTHS)
+    assert out[2].tolist() == [4, 5, 0, 0, 0]
+    out = bankshot.compute_with_buffers({0: bytes(16)}, {1: (1, 4, "I"), 2: (2, "I")}, LENGTHS)
+    assert out[2].tolist() == [4, 1]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [0, -4, (0, "f"), (2, 0, "f"), (0, 2, "f"), (-1, "f"), ("f",), (), "f", "", "0xf", "6xq", (6, "q"), (6, 4), "6x4",
+     (2.5, "f"), (6, ["f"]), None, "x6xf", "six", 1.5],
+    ids=repr,
+)  # fmt: skip
+def test_what_is_no_shape_is_named(shape):
+    with pytest.raises(bankshot.UsageError) as caught:
+        bankshot.compute_with_buffers({0: X}, {1: shape}, TWICE, n=1)
+    assert str(caught.value) == f"output_arrays: binding 1 is {shape!r}; write (sizes, format), as in (8, 4, 'f')"
+
+
+@pytest.mark.parametrize(("shape", "sizes"), [(4, (4,)), ((1, "f"), (1,)), ((1, 1, "f"), (1, 1)), ("02x1xf", (2, 1))])
+def test_the_least_shapes(shape, sizes):
+    out = bankshot.compute_with_buffers({0: X}, {1: shape}, TWICE, n=1)
+    assert out[1].shape == sizes
+
+
+def test_a_manifest_that_does_not_fit_its_shader_is_named(path):
+    path.write_text(path.read_text().replace("[bind.x]", "[bind.z]"))
+    with pytest.raises(bankshot.UsageError, match=r"scale\.toml: \[bind\.z\]: the shader has no binding z"):
+        bankshot.run_manifest(path)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from bankshot.oracle.errors import UsageError
+from bankshot.oracle.judge import golden_check
+from bankshot.oracle.manifests import manifest_loader
+from bankshot.oracle.manifests.manifest import Shape
 from bankshot.oracle.pytest_plugin import hooks
 from bankshot.oracle.pytest_plugin.hooks import CheckFailed, CiReport
 
@@ -51,6 +54,43 @@ def test_goldens_of_tests_that_are_gone(module, monkeypatch):
 )
 def test_the_function_of_a_test(name, function):
     assert hooks._function(name) == function
+
+
+def collected_of(kernels, monkeypatch, goldens=()):
+    """The tests of a manifest with these kernels, given by name and shapes, and the goldens that it claims."""
+    named = [SimpleNamespace(name=name, shapes=shapes) for name, shapes in kernels]
+    claimed = []
+    monkeypatch.setattr(manifest_loader, "load_all", lambda path: named)
+    monkeypatch.setattr(golden_check, "golden_place", lambda kernel, shape: Path(f"{kernel.name} {shape}"))
+    monkeypatch.setattr(hooks, "goldens_beside", lambda path: goldens)
+    monkeypatch.setattr(hooks, "unused", lambda path, places: claimed.extend(places) or ["left"])
+    monkeypatch.setattr(hooks.KernelItem, "of", lambda parent, name, kernel, shape: (name, kernel.name, str(shape)))
+    monkeypatch.setattr(hooks.UnusedItem, "of", lambda parent, name, left: (name, left))
+    manifest = hooks.Manifest.__new__(hooks.Manifest)
+    manifest.path = Path("k.toml")
+    return list(manifest.collect()), claimed
+
+
+def test_a_test_has_the_name_of_its_kernel_and_its_sizes(monkeypatch):
+    none, small, large = Shape({}), Shape({"N": 1, "M": 2}, golden=True), Shape({"N": 3}, golden="outputs")
+    found, claimed = collected_of([("a", [none]), ("b", [small, large, Shape({"N": 4})])], monkeypatch)
+    assert found == [("a", "a", ""), ("b[N=1,M=2]", "b", "N=1 M=2"), ("b[N=3]", "b", "N=3"), ("b[N=4]", "b", "N=4")]
+    assert claimed == []
+    found, claimed = collected_of([("a", [none]), ("b", [small, large])], monkeypatch, ["a golden"])
+    assert found[3:] == [("unused goldens", ["left"])]
+    assert claimed == [Path("b N=1 M=2"), Path("b N=3")]
+
+
+def test_a_manifest_that_cannot_be_read_is_one_test(monkeypatch):
+    def fail(path):
+        raise error
+
+    error = UsageError("k.toml: no")
+    monkeypatch.setattr(manifest_loader, "load_all", fail)
+    monkeypatch.setattr(hooks.BrokenItem, "of", lambda parent, name, error: (name, error))
+    manifest = hooks.Manifest.__new__(hooks.Manifest)
+    manifest.path = Path("k.toml")
+    assert list(manifest.collect()) == [("k", error)]
 
 
 def collected(arguments=(), sweep=False, last_failed=False):

@@ -8,8 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.quantization import FORMATS
-from bankshot.oracle.references import expected_names, registered
+from bankshot.oracle.references import Expected, expected_names, find, registered
+from bankshot.oracle.references.reference_registry import Names
 
 SHADER = """
 @group(0) @binding(0) var<storage, read> {0}: array<f32>;
@@ -118,3 +120,66 @@ def test_the_command_lists_every_reference_with_its_names():
     assert "takes GATE, UP, W or GATE_UP, W; gives Y" in done.stdout
     found = json.loads(CliRunner().invoke(main, ["references", "--json"]).stdout)["cases"]
     assert [each["name"] for each in found] == sorted(registered())
+    by_name = {each.pop("name"): each for each in found}
+    assert by_name["matmul"] == {"takes": [["X", "W"]], "gives": ["Y"], "dims": [], "computes": "Y = X @ W"}
+    assert by_name["dequant_q4_k"]["dims"] == ["N", "K"]
+    assert [["GATE", "UP", "W"], ["GATE_UP", "W"]] in [each["takes"] for each in by_name.values()]
+    assert all(each["computes"] and each["gives"] for each in by_name.values())
+
+
+# ---- what a manifest lacks, in words -----------------------------------------------------------------
+
+NAMES = Names((("X", "W"), ("GATE_UP", "W", "B")), ("Y", "Z"), ("N", "K"), "something")
+TAKES = "takes X, W or GATE_UP, W, B and gives Y, Z, and the bindings are "
+RENAME = "; rename them, and name the shader's as `var`"
+
+
+@pytest.mark.parametrize(
+    ("bindings", "dims", "words"),
+    [
+        ("X W Y Z", "N K", ""),
+        ("GATE_UP W B Y Z other", "N K M", ""),
+        ("", "N K", f"{TAKES}none{RENAME}"),
+        ("left", "N K", f"{TAKES}left{RENAME}"),
+        ("x W Y Z", "N K", f"{TAKES}x, W, Y, Z; did you mean X by x?"),
+        ("X W Y zz", "N K", f"{TAKES}X, W, Y, zz; did you mean Z by zz?"),
+        ("GATE_UP B x Y Z", "N K", f"{TAKES}GATE_UP, B, x, Y, Z{RENAME}"),  # W alone is lacking
+        ("w x Y Z", "N K", f"{TAKES}w, x, Y, Z; did you mean W by w?"),  # the first by name
+        ("X W Y Z", "N", "takes the dims N, K, and [kernel] dims lacks K"),
+        ("X W Y Z", "", "takes the dims N, K, and [kernel] dims lacks N, K"),
+        ("X W Y Z", "n k", "takes the dims N, K, and [kernel] dims lacks N, K"),
+    ],
+)
+def test_what_a_manifest_lacks(bindings, dims, words):
+    assert NAMES.mismatch(bindings.split(), dims.split()) == words
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted", "fits"),
+    [
+        ((3, 4), (3, 4), True), ((3, 4), (1, 3, 1, 4), True), ((1, 3, 4), (3, 4), True), ((1,), (), True),
+        ((3, 4), (4, 3), False), ((3, 4), (12,), False), ((3,), (), False), ((0,), (0, 1), True),
+    ],
+)  # fmt: skip
+def test_axes_of_length_1_may_be_added_and_dropped(shape, wanted, fits):
+    value = np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape)
+    for bound in (None, value / 2):
+        made = Expected(value, bound).shaped(wanted)
+        assert (made is not None) == fits
+        if made is not None:
+            assert made.value.shape == tuple(wanted)
+            assert made.value.ravel().tolist() == value.ravel().tolist()
+            assert (made.bound is None) == (bound is None)
+            assert bound is None or made.bound.shape == tuple(wanted)
+
+
+def test_an_unknown_reference_is_an_error_with_the_nearest_or_all():
+    assert find("matmul") is registered()["matmul"]
+    with pytest.raises(UsageError) as near:
+        find("matmull")
+    assert str(near.value) == "no reference is named matmull; did you mean matmul?"
+    with pytest.raises(UsageError) as far:
+        find("zzz")
+    known = ", ".join(sorted(registered()))
+    own = "one of your own is named `file.py:function`"
+    assert str(far.value) == f"no reference is named zzz; there are {known}; {own}"

@@ -268,6 +268,15 @@ def test_a_reference_may_print_to_stderr(wild, monkeypatch, capfd):
     assert (printed.out, printed.err) == ("", "seen on stderr\n")
 
 
+def test_prints_are_noticed_before_python_writes_its_buffer(wild, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    monkeypatch.setattr(reference_process, "_process", None)
+    for _ in range(2):
+        with pytest.raises(UsageError, match="prints prints to stdout"):
+            wild("prints")
+        assert wild("good") == [0, 2, 4]
+
+
 def test_a_reference_has_no_standard_input(wild):
     assert wild("reads") == [0, 2, 4]
 

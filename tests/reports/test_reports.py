@@ -26,6 +26,7 @@ from bankshot.oracle.references import Expected, reference_registry
 from bankshot.oracle.reports.source_listing import ADDED, against_ideal, compact, listing
 from bankshot.oracle.reports.terminal import console
 from bankshot.oracle.workers import progress
+from bankshot.sim.run.counters import NAMES
 from bankshot.sim.run.simulate import Writer
 from bankshot.sim.run.workgroup_coverage import Coverage
 from bankshot.sim.wgsl.diagnostics import Crash
@@ -359,6 +360,8 @@ def test_json_has_all_of_it(world):
         (5, 13, "load", 16),
         (6, 5, "store", 8),
     ]
+    assert [(each["executions"], each["active_lanes"]) for each in case["sites"]] == [(2, 32), (2, 64)]
+    assert all(each.keys() >= set(NAMES) for each in case["sites"])
     against_gpu = next(o for o in case["outputs"] if o["against"].startswith("wgpu"))
     assert (against_gpu["mismatches"], against_gpu["worst"][0]["expected"]) == (1, "nan")
     assert case["findings"][0]["code"] == "out-of-bounds"

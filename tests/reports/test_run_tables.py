@@ -1,10 +1,14 @@
 """The totals and tables of a run, over figures that are made up, so that each cell is known by hand."""
 
+import io
 from types import SimpleNamespace
 
 import pytest
 
-from bankshot.oracle.reports import tables
+from bankshot.oracle.reports import run_text, tables
+from bankshot.oracle.reports.run_text import show_table
+from bankshot.oracle.reports.tables import Table
+from bankshot.oracle.reports.terminal import console
 from bankshot.sim.run.traffic import Traffic
 
 IDLE = {"idle_guard": 0, "idle_overhang": 0, "idle_divergence": 0, "idle_skipped": 0}
@@ -80,3 +84,51 @@ def test_intensities_and_the_roof():
     for peaks in ((0, 1_000), (9_000, 0)):
         assert tables.roofline_words(run(6_000, X, Y, peaks=peaks)) == words
     assert tables.roofline_words(run(0, X, Y, peaks=(9_000, 1_000))) == []
+
+
+def printed(show, *given):
+    stream = io.StringIO()
+    show(console(stream), *given)
+    return stream.getvalue().splitlines()
+
+
+RULE = "\u2500"
+
+
+def test_a_table_has_a_heading_a_rule_and_five_blanks_between_columns():
+    table = Table(
+        "what", ("", "a", "number"), (("first", "1", "2,000"), ("second", "33", "4")), ("one note", "another")
+    )
+    lines = printed(show_table, table)
+    assert [line.rstrip() for line in lines] == [
+        "",
+        "   what        a     number",
+        f" {RULE * 26}",
+        "   first       1      2,000",
+        "   second     33          4",
+        "",
+        "  one note",
+        "  another",
+        "",
+    ]
+    assert {len(line) for line in lines[:6]} == {28}
+
+
+def test_a_column_for_each_device(monkeypatch):
+    monkeypatch.setattr(
+        run_text, "DEVICE_ROWS", (("bytes", lambda charged: charged.bytes), ("limit", lambda charged: "x"))
+    )
+    devices = [
+        SimpleNamespace(device=SimpleNamespace(name=name), bytes=size) for name, size in (("one", "1"), ("b", "22"))
+    ]
+    lines = printed(run_text.show_devices, devices)
+    assert [line.rstrip() for line in lines] == [
+        "",
+        "   on each device     one      b",
+        f" {RULE * 31}",
+        "   bytes                1     22",
+        "   limit                x      x",
+        "",
+    ]
+    assert {len(line) for line in lines} == {33}
+    assert printed(run_text.show_devices, []) == []

@@ -11,12 +11,13 @@ from concurrent.futures import Executor, Future
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, table_files
+from bankshot.oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, table_files, work
 from bankshot.oracle.sweep.columns import columns
 from bankshot.oracle.sweep.work import group_by_run
 from bankshot.oracle.workers import progress
@@ -94,6 +95,11 @@ def bankshot(*arguments):
         ("K=5", {"K": (5,)}),
         ("BEGIN=0:2", {"BEGIN": (0, 1, 2)}),
         ("K=1,8:16:4", {"K": (1, 8, 12, 16)}),
+        ("M=0", {"M": (0,)}),
+        ("M=3:3", {"M": (3,)}),
+        ("M=3:8:5", {"M": (3, 8)}),
+        ("M=3:7:5", {"M": (3,)}),
+        (" M = 2, 4 ", {"M": (2, 4)}),
     ],
 )
 def test_sizes(text, sizes):
@@ -357,6 +363,42 @@ def test_facts_that_do_not_determine_a_row_are_not_in_the_key(monkeypatch):
     assert wanted(N=(32,))[0].key == before.key
     monkeypatch.setattr("bankshot.oracle.sweep.work.version", lambda: "0.1.0+other")
     assert wanted(N=(32,))[0].key != before.key
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (frozenset((0, 8)), frozenset((8, 0)), True),  # they iterate in different orders
+        ({"a": frozenset((0, 8)), "b": 1}, {"b": 1, "a": frozenset((8, 0))}, True),
+        (frozenset((frozenset((0, 8)), 1)), frozenset((1, frozenset((8, 0)))), True),
+        (frozenset((0, 8)), frozenset((0, 9)), False),
+        (frozenset((1,)), {1: 1}, False),
+        ({"a": 1}, {"a": 2}, False),
+        ({"a": 1}, {"b": 1}, False),
+        (1, 1.0, False),
+        ("1", 1, False),
+    ],
+)
+def test_equal_facts_have_the_same_text(one, other, same):
+    assert (work._plain(one) == work._plain(other)) == same
+
+
+def test_contents_of_bindings_differ_by_type_shape_and_bytes():
+    zeros = np.zeros((2, 3), np.float32)
+    given = [
+        zeros,
+        zeros.astype(np.int32),
+        zeros.reshape(3, 2),
+        zeros + 1,
+        [zeros],
+        [zeros, zeros],
+        {},
+        {"compare": "less"},
+    ]
+    assert len({work._contents(each) for each in given}) == len(given)
+    assert [work._contents(each) for each in (zeros.copy(), [zeros.copy()])] == [
+        work._contents(zeros), work._contents([zeros]),
+    ]  # fmt: skip
 
 
 def test_a_shader_that_changes_during_a_sweep_fails():

@@ -3,6 +3,7 @@
 import ast
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -222,6 +223,26 @@ def test_the_state_of_a_mutant(test, state, tmp_path, monkeypatch):
     trials = Trials(tmp_path, 1, 10)
     monkeypatch.setattr(trials, "limit_of", lambda tests, compiling: 2.0)
     assert trials.ran(tmp_path, ["test_a.py"], [], tmp_path / "cache")[0] == state
+
+
+@pytest.mark.parametrize(
+    ("tests", "failed", "state"),
+    [
+        (["test_a.py::test_a"], [], KILLED),
+        (["test_a.py::test_a"], ["test_a.py::test_a[1]"], ALIVE),
+        (["test_a.py::test_a", "test_a.py::test_b"], ["test_a.py::test_a"], KILLED),
+        ([], [], ALIVE),
+    ],
+    ids=["all are gone", "they fail without a mutant", "one does", "of a file"],
+)
+def test_a_mutant_that_hides_the_tests_is_killed(tests, failed, state, tmp_path, monkeypatch):
+    trials = Trials(tmp_path, 1, 10)
+    trials.failed = failed
+    (tmp_path / "test_a.py").write_text("")
+    no_test = SimpleNamespace(code=5, record={"failed": []}, output="")
+    monkeypatch.setattr(trials, "limit_of", lambda tests, compiling: 10)
+    monkeypatch.setattr(trials, "_pytest", lambda *given, **named: no_test)
+    assert trials.ran(tmp_path, ["test_a.py"], tests, tmp_path / "cache")[0] == state
 
 
 def test_a_mutant_whose_tests_are_missing_was_not_run(tmp_path):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import Pipe, active_children
 from pathlib import Path
 
 import pytest
@@ -382,3 +383,25 @@ def test_errors_are_passed_between_processes(task, kind, words):
     failed = heard(task)
     assert isinstance(failed, TaskError)
     assert (type(failed.error), str(failed.error)) == (kind, words)
+
+
+def nothing(task, say):
+    return task
+
+
+def ready():
+    pass
+
+
+def test_the_others_start_when_the_first_process_is_prepared():
+    here, there = Pipe()
+    there.send(None)  # `hear` returns at once
+    with WorkerPool(3, nothing, prepare=ready) as crew:
+        assert (len(crew.idle), len(active_children())) == (0, 1)
+        end = time.monotonic() + 120
+        while len(crew.idle) < 3 and time.monotonic() < end:
+            assert list(crew.hear([here])) == []
+            time.sleep(0.01)
+        assert (len(crew.idle), len(active_children())) == (3, 3)
+    with WorkerPool(2, nothing) as crew:
+        assert len(crew.idle) == 2
