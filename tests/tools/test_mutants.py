@@ -8,12 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from tools.mutants import choice
+from tools.mutants.__main__ import alive
 from tools.mutants.areas import AREAS
 from tools.mutants.code import Code, Edit
 from tools.mutants.named import named
 from tools.mutants.operators import OPERATORS
 from tools.mutants.reach import Reach, measured
-from tools.mutants.report import EQUIVALENT, equivalents, share, states, table
+from tools.mutants.report import EQUIVALENT, equivalents, share, states, table, write
 from tools.mutants.trial import ALIVE, BROKEN, KILLED, TIMEOUT, Result, Trials
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +107,13 @@ def test_a_seed_chooses_the_same_mutants_in_every_area():
     assert first == again != other
     for area in areas:
         assert sum(mutant.file in area.files(ROOT) for mutant in first) >= 6
+
+
+def test_mutants_of_a_result_are_tried_again_where_they_were_alive(tmp_path: Path) -> None:
+    mutants = [found for each in choice.candidates("sim/ir/simplify.py")[:8] if (found := each.mutant()) is not None]
+    states = (KILLED, ALIVE, TIMEOUT, BROKEN)
+    write(tmp_path / "result.json", [Result(*pair) for pair in zip(mutants, ["ir"] * 4, states, strict=False)])
+    assert {each.key for each in alive(tmp_path / "result.json")} == {mutants[1].key, mutants[3].key}
 
 
 def test_every_file_with_code_belongs_to_one_area():

@@ -27,7 +27,7 @@ from typing import NoReturn
 
 from . import report
 from .areas import AREAS, Area
-from .choice import ROOT, choose
+from .choice import ROOT, candidates, choose
 from .code import Mutant
 from .named import named
 from .trial import BROKEN, Result, Trials
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--rooms", nargs="+", metavar="AREA", help="only these areas of tools/mutants/areas.py")
     parser.add_argument("--shard", default="0/1", metavar="I/N", help="only every N-th mutant, from number I on")
     parser.add_argument("--only", metavar="TEXT", help="only mutants whose place and lines contain this text")
-    parser.add_argument("--again", type=Path, metavar="FILE", help="only mutants that were alive in this result")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="only the mutants that were alive in this result")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results here, after each mutant")
     parser.add_argument("--seconds", type=float, default=1e6, help="begin no mutant after so long")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds of tests on each mutant, as measured")
@@ -73,18 +73,24 @@ def _end(results: Sequence[Result]) -> NoReturn:
 def _chosen(args: argparse.Namespace, areas: Sequence[Area]) -> list[tuple[Mutant, Area]]:
     """The mutants to try, with their areas: in any order, but compiled ones first, because they take the longest."""
     of_file = {file: area for area in areas for file in area.files(ROOT)}
-    found = {each.key: each for each in (*named(ROOT), *choose(args.count, args.seed, areas)) if each.file in of_file}
+    wanted = alive(args.again) if args.again else [*named(ROOT), *choose(args.count, args.seed, areas)]
+    found = {each.key: each for each in wanted if each.file in of_file}
     mutants = random.Random(args.seed).sample([*found.values()], len(found))
     mutants.sort(key=lambda each: not of_file[each.file].compiled)
     if args.only:
         mutants = [each for each in mutants if args.only in str(each)]
-    if args.again:
-        rows = json.loads(args.again.read_text(encoding="utf-8"))["results"]
-        rows = [row for row in rows if row["state"] not in report.CAUGHT]
-        alive = {(row["file"], row["operator"], row["before"], row["after"]) for row in rows}
-        mutants = [each for each in mutants if each.key in alive]
     first, step = map(int, args.shard.split("/"))
     return [(each, of_file[each.file]) for each in mutants[first::step]]
+
+
+def alive(result: Path) -> list[Mutant]:
+    """The mutants that were alive in a result, and that the files still have."""
+    rows = json.loads(result.read_text(encoding="utf-8"))["results"]
+    rows = [row for row in rows if row["state"] not in report.CAUGHT]
+    alive = {(row["file"], row["operator"], row["before"], row["after"]) for row in rows}
+    files = {row["file"] for row in rows if (ROOT / row["file"]).exists()}
+    mutants = [candidate.mutant() for file in sorted(files) for candidate in candidates(file)]
+    return [each for each in (*named(ROOT), *mutants) if each is not None and each.key in alive]
 
 
 def _tried(args: argparse.Namespace, mutants: Sequence[tuple[Mutant, Area]], trials: Trials) -> list[Result]:
