@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import sim
+from ..sim.front_end import read
 from .errors import UsageError
 from .manifests.binding_checks import fit
 from .manifests.manifest_loader import load
 from .manifests.reflection import check_module
+from .manifests.rendering_stages import check_for_compute
 
 if TYPE_CHECKING:
     from ..sim import Device, Run
@@ -62,7 +64,8 @@ def compute_with_buffers(
     for binding, (sizes, format_) in shapes.items():
         bindings.setdefault((0, binding), bytes(prod(sizes) * _SIZES[format_]))
     groups = next(iter(shapes.values()))[0][0] if n is None else n
-    run = sim.simulate(shader, grid=groups, bindings=bindings, overrides=constants, probes="none")
+    module = check_for_compute(read(shader))
+    run = sim.simulate(module, grid=groups, bindings=bindings, overrides=constants, probes="none")
     made: dict[int, Any] = {}
     for binding, (sizes, format_) in shapes.items():
         if (0, binding) not in run.outputs:

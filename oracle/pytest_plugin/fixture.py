@@ -110,9 +110,12 @@ class Bankshot:
         `wgsl`: a path relative to the test's file, or the text of a shader. `options`: those of `bankshot.simulate`:
         entry, overrides, device, ... Raises `bankshot.WgslError`, `UsageError`.
         """
+        from ...sim.front_end import read
+        from ..manifests.rendering_stages import check_for_compute
+
         source = self._file(wgsl)
         folders = [self.test.parent / folder for folder in include_dirs]
-        module = sim.check(source or str(wgsl), defines=dict(defines or {}), include_dirs=folders)
+        module = check_for_compute(read(source or str(wgsl), defines=dict(defines or {}), include_dirs=folders))
         given: dict[str, Any] = {"device": self.device, **options}
         made = sim.simulate(module, grid=grid, bindings=bindings, **given)
         run = MeasuredRun(made, source)

@@ -2,10 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.from_python import compute_with_buffers, run_manifest
 from bankshot.oracle.manifests.rendering_stages import check_for_compute, stage_notes, without_rendering
 from bankshot.sim.wgsl.check.check_module import check
 from bankshot.sim.wgsl.diagnostics import WgslError
@@ -114,3 +116,19 @@ def test_check_reports_the_error(shader):
     done = bankshot("check", shader)
     assert done.exit_code == 2
     assert "k.wgsl:2:37: error: 'nothing' is not declared" in done.output
+
+
+def test_every_way_to_run_a_file_leaves_out_the_same(tmp_path, bankshot, monkeypatch):
+    text = DECLARED + WRONG["undeclared"] + COMPUTE
+    (tmp_path / "k.wgsl").write_text(text)
+    monkeypatch.setattr(bankshot, "test", tmp_path / "test_k.py")
+    expected = np.arange(64, dtype=np.float32)
+    y = np.zeros(64, np.float32)
+    fixture = bankshot.run("k.wgsl", grid=1, bindings={"y": y})
+    as_text = bankshot.run(text, grid=1, bindings={"y": y})
+    buffers = compute_with_buffers({}, {0: (64, "f")}, tmp_path / "k.wgsl", n=1)
+    assert CliRunner().invoke(main, ["init", str(tmp_path / "k.wgsl")]).exit_code == 0
+    manifest = run_manifest(tmp_path / "k.toml")
+    found = (fixture.outputs["y"], as_text.outputs["y"], buffers[0], manifest.outputs["y"])
+    for each in found:
+        np.testing.assert_array_equal(np.asarray(each).ravel(), expected)
