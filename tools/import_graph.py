@@ -28,6 +28,7 @@ _SIM = (
     "sim.findings",
     "sim.dump",
     "sim.run",
+    "sim.explore",
 )
 _JUDGE = (
     "oracle.errors",
@@ -69,7 +70,17 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.findings": (*_PROGRAM, "sim.models", "sim.bindings", "sim.launch"),
     "sim.dump": (*_PROGRAM, "sim.launch"),
     "sim.run": (*_PROGRAM, "sim.front_end", "sim.models", "sim.bindings", "sim.launch", "sim.findings", "sim.dump"),
-    "sim": ("sim.front_end", "sim.run", "sim.models", "sim.findings", "sim.bindings", "sim.launch", "sim.wgsl"),
+    "sim.explore": (*_PROGRAM, "sim.models", "sim.bindings", "sim.launch", "sim.findings", "sim.run"),
+    "sim": (
+        "sim.front_end",
+        "sim.run",
+        "sim.explore",
+        "sim.models",
+        "sim.findings",
+        "sim.bindings",
+        "sim.launch",
+        "sim.wgsl",
+    ),
     "oracle": (),
     "oracle.errors": (),
     "oracle.child_process": ("sim.child_program", "oracle.errors"),

@@ -1,0 +1,290 @@
+"""Invocations: they run their local steps at once, and stop where others can see what they do.
+
+A thread (`Thread`) is the state of an invocation: `pc`; `live`, the registers that it may still read; `own`, words that
+no other invocation accesses and that it changed; `queue`, accesses that wait (weak memory only). Threads are tuples,
+so that states compare fast. What a thread will do next (`Event`) depends on nothing else, and is computed once.
+
+With weak memory a register may hold a value that is not decided yet: `Pending`, or an `Expression` of such values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..ir.register_bits import from_bits, to_bits
+from ..scalar import OPS
+from ..wgsl.diagnostics import fail
+from .code import Code, Step
+from .words import Words
+
+MOST_LOCAL_STEPS = 1 << 20  # between two steps that others can see
+
+
+class Pending(NamedTuple):
+    """The result of an access that waits: the access by its step, and which of its results."""
+
+    pc: int
+    which: int
+
+
+class Expression(NamedTuple):
+    """A scalar operation on values of which some are not decided."""
+
+    op: str
+    args: tuple[Any, ...]
+
+
+Bits = int | Pending | Expression  # a register
+
+
+class Thread(NamedTuple):
+    pc: int
+    live: tuple[Bits, ...]
+    own: tuple[tuple[int, Bits], ...]
+    queue: tuple[Event, ...] = ()
+
+
+class Event(NamedTuple):
+    """What a thread does next. `kind`: access, barrier, collective, end, spin (it repeats local steps without end) or
+    stall (it needs a value that is not decided). `op`: see `Step`. `word`: of an access."""
+
+    kind: str
+    pc: int
+    op: str = ""
+    word: int = -1
+    args: tuple[Bits, ...] = ()
+    half: int = -1
+
+    @property
+    def stores(self) -> bool:
+        return self.op != "load"
+
+
+class Accesses:
+    """Which invocations have accessed each word so far, as bits, and from that which words they share.
+
+    A word is shared if several invocations access it and at least one stores. `grown`: it has become more since the
+    flag was reset, so states that were found before may be wrong.
+    """
+
+    def __init__(self) -> None:
+        self.shared: set[int] = set()
+        self.grown = False
+        self._by: dict[int, int] = {}
+        self._stored: set[int] = set()
+
+    def note(self, word: int, unit: int, stores: bool) -> None:
+        """Note an access."""
+        by = self._by[word] = self._by.get(word, 0) | 1 << unit
+        if stores:
+            self._stored.add(word)
+        if word in self._stored and by & (by - 1) and word not in self.shared:
+            self.shared.add(word)
+            self.grown = True
+
+
+class Invocation:
+    """One invocation: `unit` is its number in the grid, workgroup by workgroup."""
+
+    def __init__(self, unit: int, workgroup: int, inputs: dict[str, int], code: Code, words: Words) -> None:
+        self.unit, self.workgroup = unit, workgroup
+        self._code, self._words = code, words
+        self._registers: list[Any] = [0] * code.registers
+        for register, bits in code.constants.items():
+            self._registers[register] = bits
+        for register, name in code.inputs.items():
+            self._registers[register] = inputs[name]
+        for register, length in code.lengths.items():
+            self._registers[register] = words.lengths[length]
+        self._known: dict[Any, tuple[Thread, Event]] = {}
+
+    def begin(self, accesses: Accesses) -> Thread:
+        """Return the thread at its first event. Forgets what depended on an earlier set of shared words."""
+        self._accesses = accesses
+        self._known.clear()
+        return self._run(0, self._registers.copy(), {}, ())
+
+    def event(self, thread: Thread) -> Event:
+        """Return what a thread does next."""
+        return self._known[thread][1]
+
+    def resume(self, thread: Thread, results: tuple[Bits, ...], queue: tuple[Event, ...] | None = None) -> Thread:
+        """Return the thread after its event, which has these results; `queue` replaces the accesses that wait."""
+        key = (thread, results, queue)
+        found = self._known.get(key)
+        if found is None:
+            registers = self._restored(thread)
+            for register, value in zip(self._code.steps[thread.pc].results, results, strict=False):
+                registers[register] = value
+            waiting = thread.queue if queue is None else queue
+            after = self._run(thread.pc + 1, registers, dict(thread.own), waiting)
+            found = self._known[key] = self._known[after]
+        return found[0]
+
+    def decide(self, thread: Thread, queue: tuple[Event, ...], pc: int, results: tuple[int, ...]) -> Thread:
+        """Return the thread after an access that waited, at step `pc`, has these results; `queue` still waits."""
+        key = (thread, queue, pc, results)
+        found = self._known.get(key)
+        if found is None:
+            decided = {Pending(pc, which): bits for which, bits in enumerate(results)}
+            registers = self._restored(thread)
+            for register in self._code.live[thread.pc]:
+                registers[register] = substitute(registers[register], decided)
+            own = {word: substitute(bits, decided) for word, bits in thread.own}
+            waiting = tuple(e._replace(args=tuple(substitute(a, decided) for a in e.args)) for e in queue)
+            found = self._known[key] = self._known[self._run(thread.pc, registers, own, waiting)]
+        return found[0]
+
+    def _restored(self, thread: Thread) -> list[Any]:
+        registers = self._registers.copy()
+        for register, value in zip(self._code.live[thread.pc], thread.live, strict=True):
+            registers[register] = value
+        return registers
+
+    # ---- local steps ----
+
+    def _run(self, pc: int, registers: list[Any], own: dict[int, Bits], queue: tuple[Event, ...]) -> Thread:
+        """Run local steps from `pc` to the next event. Returns the thread there."""
+        steps, visited = self._code.steps, set[Any]()
+        for _ in range(MOST_LOCAL_STEPS):
+            step = steps[pc]
+            event = None if step.kind == "jump" else self._step(step, pc, registers, own, queue)
+            if event is not None:
+                return self._stop(event, registers, own, queue)
+            after = step.target if step.kind == "jump" or (step.kind == "branch" and not self._holds) else pc + 1
+            if after <= pc:
+                here = (after, tuple(map(registers.__getitem__, self._code.live[after])), tuple(own.items()))
+                if here in visited:
+                    return self._stop(Event("spin", after), registers, own, queue)
+                visited.add(here)
+            pc = after
+        message = f"an invocation takes {MOST_LOCAL_STEPS:,} steps without an access that others can see"
+        raise fail("limit", message, self._code.span_near(pc), hint="use a smaller input")
+
+    def _stop(self, event: Event, registers: list[Any], own: dict[int, Bits], queue: tuple[Event, ...]) -> Thread:
+        live = tuple(map(registers.__getitem__, self._code.live[event.pc]))
+        initial = self._words.initial
+        changed = tuple(sorted((word, bits) for word, bits in own.items() if bits != initial[word]))
+        thread = Thread(event.pc, live, changed, queue)
+        self._known[thread] = (thread, event)
+        return thread
+
+    def _step(
+        self, step: Step, pc: int, registers: list[Any], own: dict[int, Bits], queue: tuple[Event, ...]
+    ) -> Event | None:
+        """Take one local step. Returns an event instead where the step is not local."""
+        args = tuple(map(registers.__getitem__, step.args))
+        match step.kind:
+            case "op":
+                registers[step.results[0]] = compute(step.op, args)
+            case "copy":
+                registers[step.results[0]] = args[0]
+            case "branch":
+                if not isinstance(args[0], int):
+                    return Event("stall", pc)
+                self._holds = args[0] != 0
+            case "pick" | "put":
+                if not isinstance(args[0], int):
+                    return Event("stall", pc)
+                place = step.block[min(args[0], len(step.block) - 1)]
+                if step.kind == "pick":
+                    registers[step.results[0]] = registers[place]
+                else:
+                    registers[place] = args[1]
+            case "access":
+                return self._access(step, pc, registers, own, args)
+            case "collective" if any(not isinstance(each, int) for each in args):
+                return Event("stall", pc)
+            case _:
+                return Event(step.kind, pc, step.op, args=args)
+        return None
+
+    def _access(
+        self, step: Step, pc: int, registers: list[Any], own: dict[int, Bits], args: tuple[Bits, ...]
+    ) -> Event | None:
+        """Access a word that no other invocation accesses. Returns an event where others may access it."""
+        address = registers[step.address] if step.address >= 0 else 0
+        if not isinstance(address, int):
+            return Event("stall", pc)
+        place = self._words.place(step.access, step.unit, address, self.workgroup)
+        results: tuple[Bits, ...]
+        if not place.happens:
+            results = (0,) * len(step.results)
+        elif self._words.fixed[step.access]:
+            results = (halved(self._words.initial[place.word], place.half),)
+        else:
+            event = Event("access", pc, step.op, place.word, args, place.half)
+            self._accesses.note(place.word, self.unit, event.stores)
+            if place.word in self._accesses.shared:
+                return event
+            old = own.get(place.word, self._words.initial[place.word])
+            if step.op not in ("load", "store") or place.half >= 0:
+                known = (old, *args)
+                if any(not isinstance(each, int) for each in known):
+                    return Event("stall", pc)
+            own[place.word], results = apply(event, old)
+        for register, value in zip(step.results, results, strict=False):
+            registers[register] = value
+        return None
+
+
+# ---- values ------------------------------------------------------------------------------------------
+
+_RESULTS: dict[tuple[str, tuple[int, ...]], int] = {}
+
+
+def compute(op: str, args: tuple[Any, ...]) -> Any:
+    """Return the bits of a scalar operation's result, or an expression where an operand is not decided."""
+    known = _RESULTS.get((op, args))
+    if known is not None:
+        return known
+    if any(not isinstance(each, int) or isinstance(each, bool) for each in args):
+        return Expression(op, args)
+    row = OPS[op]
+    with np.errstate(all="ignore"):
+        value = row.fn(*(from_bits(kind, bits) for kind, bits in zip(row.args, args, strict=True)))
+    if len(_RESULTS) > 1 << 18:
+        _RESULTS.clear()
+    bits = _RESULTS[op, args] = to_bits(row.result, value)
+    return bits
+
+
+def substitute(value: Any, decided: dict[Pending, int]) -> Any:
+    """Return a value with what is decided in place of what was pending."""
+    match value:
+        case Pending():
+            return decided.get(value, value)
+        case Expression(op=op, args=args):
+            return compute(op, tuple(substitute(each, decided) for each in args))
+        case _:
+            return value
+
+
+def halved(bits: int, half: int) -> int:
+    """Return one half of a word, or the word where `half` is -1."""
+    return bits if half < 0 else bits >> 16 * half & 0xFFFF
+
+
+def apply(event: Event, old: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return what a word holds after an access, and the results of the access."""
+    op: str = event.op
+    args: tuple[Any, ...] = event.args
+    if event.half >= 0:
+        if op == "load":
+            return old, (halved(old, event.half),)
+        shift = 16 * event.half
+        return old & ~(0xFFFF << shift) | (args[0] & 0xFFFF) << shift, ()
+    match op:
+        case "load":
+            return old, (old,)
+        case "store":
+            return args[0], (old,)
+        case "exchange":
+            return args[0], (old,)
+        case "compare":
+            same = old == args[0]
+            return (args[1] if same else old), (old, int(same))
+        case _:
+            return compute(op, (old, args[0])), (old,)

@@ -1,0 +1,80 @@
+"""What a memory model does, and the sequentially consistent one: one value for each word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from .invocations import Event, apply
+
+
+class Memory(Protocol):
+    """A memory model. The contents of memory are a hashable value, in a canonical form.
+
+    `defers`: accesses may wait while later ones of their thread go ahead.
+    """
+
+    defers: bool
+
+    def begin(self) -> Any:
+        """Return the memory before the dispatch."""
+        ...
+
+    def perform(self, memory: Any, unit: int, event: Event) -> Iterator[tuple[Any, tuple[int, ...]]]:
+        """Yield each way to perform an access of a unit: the memory after it, and its results."""
+        ...
+
+    def join(self, memory: Any, units: Iterable[int], space: str) -> Any:
+        """Return the memory after a barrier of these units that orders `space`."""
+        ...
+
+    def settle(self, memory: Any, live: Iterable[int]) -> Any:
+        """Return the memory without what none of these units can still see."""
+        ...
+
+    def value(self, memory: Any, word: int) -> int:
+        """Return what a word holds after the dispatch."""
+        ...
+
+
+class Sequential:
+    """Sequentially consistent memory: a tuple with the value of each word that was accessed, in the order of their
+    first access, without initial values at its end."""
+
+    defers = False
+
+    def __init__(self, initial: list[int]) -> None:
+        self._initial = initial
+        self._slots: dict[int, int] = {}
+        self._words: list[int] = []
+
+    def begin(self) -> tuple[int, ...]:
+        return ()
+
+    def perform(
+        self, memory: tuple[int, ...], unit: int, event: Event
+    ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        old = self.value(memory, event.word)
+        new, results = apply(event, old)
+        yield (memory if new == old else self._written(memory, event.word, new)), results
+
+    def join(self, memory: tuple[int, ...], units: Iterable[int], space: str) -> tuple[int, ...]:
+        return memory
+
+    def settle(self, memory: tuple[int, ...], live: Iterable[int]) -> tuple[int, ...]:
+        return memory
+
+    def value(self, memory: tuple[int, ...], word: int) -> int:
+        slot = self._slots.get(word)
+        return self._initial[word] if slot is None or slot >= len(memory) else memory[slot]
+
+    def _written(self, memory: tuple[int, ...], word: int, value: int) -> tuple[int, ...]:
+        slot = self._slots.get(word)
+        if slot is None:
+            slot = self._slots[word] = len(self._words)
+            self._words.append(word)
+        values = [*memory, *(self._initial[w] for w in self._words[len(memory) : slot + 1])]
+        values[slot] = value
+        while values and values[-1] == self._initial[self._words[len(values) - 1]]:
+            values.pop()
+        return tuple(values)

@@ -1,0 +1,312 @@
+"""The search: every state that a dispatch can reach, by breadth, with the steps between them.
+
+A state is the threads and the memory. One step is one access that other invocations can see; barriers and subgroup
+operations happen as soon as all who take part have arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from math import prod
+from time import monotonic
+from typing import Any
+
+from ..codegen.build import lowered
+from ..fast_dataclass import entity
+from ..ir.passes import ALL
+from ..run.dispatch import Dispatch
+from ..wgsl.diagnostics import fail
+from ..wgsl.source import Span
+from .code import flatten
+from .collectives import combine
+from .invocations import Accesses, Event, Invocation, Thread
+from .memory import Memory, Sequential
+from .words import Words
+
+STATES = 1_000_000
+SECONDS = 60.0
+MOST_INVOCATIONS = 64
+_REHEARSED = 10_000  # steps of the run that finds which words are shared
+_MODELS: dict[str, type[Sequential]] = {"sc": Sequential}
+
+State = tuple[tuple[Thread, ...], Any]
+
+
+@entity
+class Graph:
+    """The states that were found, the first state first.
+
+    `edges[i]`: the steps from state i, as the unit that takes it and the state that it leads to. `finished[i]`: the
+    units that have ended; `blocked[i]`: those that wait at a barrier or a subgroup operation. `parents[i]`: the step by
+    which state i was found first, of a shortest way from the first state. `complete`: no limit ended the search.
+
+    A *unit* is an invocation by its number in the grid, workgroup by workgroup: workgroup * invocations + local index.
+    """
+
+    system: System
+    states: list[State] = field(default_factory=list[State])
+    edges: list[list[tuple[int, int]]] = field(default_factory=list[list[tuple[int, int]]])
+    finished: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
+    blocked: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
+    parents: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    complete: bool = False
+    seconds: float = 0.0
+
+    @property
+    def units(self) -> int:
+        """The number of invocations."""
+        return len(self.system.invocations)
+
+    def schedule(self, state: int) -> list[int]:
+        """Return the units that take the steps of a shortest way to a state, in order."""
+        return [self.parents[each][1] for each in self.path(state)[1:]]
+
+    def path(self, state: int) -> list[int]:
+        """Return the states on a shortest way to a state, with both ends."""
+        path = [state]
+        while path[-1]:
+            path.append(self.parents[path[-1]][0])
+        return path[::-1]
+
+    def span(self, state: int, unit: int) -> Span | None:
+        """Return the place in the source of a unit's next step."""
+        return self.system.code.span_near(self.states[state][0][unit].pc)
+
+    @property
+    def ends(self) -> list[int]:
+        """The states in which every unit has ended."""
+        return [i for i, done in enumerate(self.finished) if len(done) == self.units]
+
+    @property
+    def deadlocks(self) -> list[int]:
+        """The states from which no step leads on, although some units have not ended."""
+        return [i for i, done in enumerate(self.finished) if not self.edges[i] and len(done) < self.units]
+
+    def contents(self, state: int) -> tuple[bytes, ...]:
+        """Return the contents of each writable binding in a state, in the order of `system.outputs`."""
+        return self.system.contents(self.states[state])
+
+
+def search(dispatch: Dispatch, memory: str = "sc", *, states: int = STATES, seconds: float | None = SECONDS) -> Graph:
+    """Find every state that a dispatch can reach, or as many as the limits allow.
+
+    `memory`: "sc" or "weak". `states` and `seconds`: limits of the search.
+
+    Raises `WgslError` for what the search cannot run.
+    """
+    system = System(dispatch, memory)
+    deadline = monotonic() + (float("inf") if seconds is None else seconds)
+    system.rehearse()
+    patience = 1000
+    while True:
+        graph = Graph(system)
+        if system.explore(graph, states, deadline, patience):
+            return graph
+        patience *= 4
+
+
+class System:
+    """A dispatch as a system of states. `outputs`: the writable bindings."""
+
+    def __init__(self, dispatch: Dispatch, memory: str) -> None:
+        lanes, size = dispatch.lanes, dispatch.device.subgroup_size
+        count = lanes * prod(dispatch.grid)
+        if count > MOST_INVOCATIONS:
+            message = f"the dispatch has {count:,} invocations, and the search runs at most {MOST_INVOCATIONS}"
+            hint = "use a smaller grid, or a smaller workgroup size"
+            raise fail("limit", message, dispatch.pipeline.entry.span, hint=hint)
+        program = lowered(
+            dispatch.pipeline,
+            rounding=dispatch.rounding,
+            probes=frozenset(),
+            workgroups_per_batch=1,
+            policy=dispatch.how.policy,
+            passes=ALL - {"combine"},
+        )
+        self.dispatch = dispatch
+        self.code = flatten(program)
+        self.words = Words(dispatch, program.accesses)
+        self.memory: Memory = _MODELS[memory](self.words.initial)
+        self.outputs = [b for b in dispatch.bound if b.writable]
+        self.invocations = [
+            Invocation(unit, unit // lanes, _inputs(dispatch, unit), self.code, self.words) for unit in range(count)
+        ]
+        self._workgroups = [range(first, first + lanes) for first in range(0, count, lanes)]
+        self._subgroups = [
+            range(first, min(first + size, group.stop))
+            for group in self._workgroups
+            for first in range(group.start, group.stop, size)
+        ]
+        self._accesses = Accesses()
+
+    # ---- states ----
+
+    def begin(self) -> State:
+        """Return the first state."""
+        threads = [each.begin(self._accesses) for each in self.invocations]
+        return self._released(threads, self.memory.begin())
+
+    def ended(self, unit: int, thread: Thread) -> bool:
+        return not thread.queue and self.invocations[unit].event(thread).kind == "end"
+
+    def steps(self, state: State) -> Iterator[tuple[int, State]]:
+        """Yield each step from a state: the unit that takes it, and the state after it."""
+        threads, memory = state
+        for unit, thread in enumerate(threads):
+            invocation = self.invocations[unit]
+            event = invocation.event(thread)
+            if event.kind == "access":
+                for after, results in self.memory.perform(memory, unit, event):
+                    yield unit, self._moved(state, unit, invocation.resume(thread, results), after)
+            elif event.kind == "spin":
+                yield unit, state
+
+    def _moved(self, state: State, unit: int, thread: Thread, memory: Any) -> State:
+        threads = [*state[0]]
+        threads[unit] = thread
+        return self._released(threads, memory)
+
+    def _released(self, threads: list[Thread], memory: Any) -> State:
+        """Return the state after every barrier and subgroup operation at which all have arrived."""
+        moved = True
+        while moved:
+            moved = False
+            for group in self._workgroups:
+                waiting = self._meeting(threads, group, "barrier")
+                if waiting is not None:
+                    memory = self.memory.join(memory, waiting, waiting[min(waiting)].op)
+                    for unit in waiting:
+                        threads[unit] = self.invocations[unit].resume(threads[unit], ())
+                    moved = True
+            for group in self._subgroups:
+                waiting = self._meeting(threads, group, "collective")
+                if waiting is not None:
+                    self._exchange(threads, waiting, group)
+                    moved = True
+        live = [unit for unit, thread in enumerate(threads) if not self.ended(unit, thread)]
+        return tuple(threads), self.memory.settle(memory, live)
+
+    def _meeting(self, threads: list[Thread], group: range, kind: str) -> dict[int, Event] | None:
+        """Return the events of the units of a group that have not ended, if all wait at one step of this kind."""
+        events: dict[int, Event] = {}
+        for unit in group:
+            event = self.invocations[unit].event(threads[unit])
+            if event.kind == kind and not _waits_for_queue(event, threads[unit]):
+                events[unit] = event
+            elif event.kind != "end" or threads[unit].queue:
+                return None
+        return events if events and len({event.pc for event in events.values()}) == 1 else None
+
+    def _exchange(self, threads: list[Thread], waiting: dict[int, Event], group: range) -> None:
+        first = waiting[min(waiting)]
+        step = self.code.steps[first.pc]
+        args: dict[int, tuple[Any, ...]] = {unit - group.start: event.args for unit, event in waiting.items()}
+        results = combine(step.op, step.scalar, args, len(group))
+        for unit in waiting:
+            threads[unit] = self.invocations[unit].resume(threads[unit], results[unit - group.start])
+
+    def contents(self, state: State) -> tuple[bytes, ...]:
+        """Return the contents of each of `outputs` in a state."""
+        threads, memory = state
+        own = {word: bits for thread in threads for word, bits in thread.own if isinstance(bits, int)}
+        shared = self._accesses.shared
+
+        def value(word: int) -> int:
+            return self.memory.value(memory, word) if word in shared else own.get(word, self.words.initial[word])
+
+        return tuple(
+            b"".join(value(word).to_bytes(4, "little") for word in self.words.part(each))[: len(each.data)]
+            for each in self.outputs
+        )
+
+    # ---- the search ----
+
+    def rehearse(self) -> None:
+        """Run one schedule, fair and round robin, to find most of the words that units share."""
+        state, turn = self.begin(), 0
+        for _ in range(_REHEARSED):
+            steps = {unit: after for unit, after in self.steps(state)}
+            if not steps:
+                break
+            turn = min(steps, key=lambda unit: (unit <= turn, unit))
+            state = steps[turn]
+
+    def explore(self, graph: Graph, most: int, deadline: float, patience: int) -> bool:
+        """Fill the graph. Returns False if units turned out to share more words, so that it has to begin again.
+
+        `patience`: how many states to find before it begins again.
+        """
+        self._accesses.grown = False
+        began = monotonic()
+        first = self.begin()
+        numbers: dict[State, int] = {first: 0}
+        graph.states.append(first)
+        graph.parents.append((0, 0))
+        place = 0
+        while place < len(graph.states) and len(graph.states) <= most and (place % 64 or monotonic() < deadline):
+            state, edges = graph.states[place], list[tuple[int, int]]()
+            for unit, after in self.steps(state):
+                number = numbers.setdefault(after, len(graph.states))
+                if number == len(graph.states):
+                    graph.states.append(after)
+                    graph.parents.append((place, unit))
+                edges.append((unit, number))
+            graph.edges.append([*dict.fromkeys(edges)])
+            if self._accesses.grown and len(graph.states) >= patience:
+                return False
+            place += 1
+        if self._accesses.grown:
+            return False
+        graph.complete = place == len(graph.states)
+        graph.seconds = monotonic() - began
+        graph.edges += [[] for _ in graph.states[place:]]
+        for threads, _ in graph.states:
+            self._note_threads(graph, threads)
+        self._refuse_divergence(graph, place)
+        return True
+
+    def _note_threads(self, graph: Graph, threads: tuple[Thread, ...]) -> None:
+        kinds = [self.invocations[unit].event(thread).kind for unit, thread in enumerate(threads)]
+        ended = (u for u, kind in enumerate(kinds) if kind == "end" and not threads[u].queue)
+        graph.finished.append(frozenset(ended))
+        graph.blocked.append(frozenset(u for u, kind in enumerate(kinds) if kind in ("barrier", "collective")))
+
+    def _refuse_divergence(self, graph: Graph, explored: int) -> None:
+        """Raise `WgslError` where invocations of a subgroup wait for each other in different places."""
+        for i in range(explored):
+            if graph.edges[i] or not graph.blocked[i]:
+                continue
+            for unit in graph.blocked[i]:
+                thread = graph.states[i][0][unit]
+                if self.invocations[unit].event(thread).kind == "collective":
+                    message = "the search cannot run a subgroup operation that some invocations of a subgroup skip"
+                    raise fail("unsupported", message, self.code.span_near(thread.pc))
+
+
+def _waits_for_queue(event: Event, thread: Thread) -> bool:
+    return bool(thread.queue)
+
+
+def _inputs(dispatch: Dispatch, unit: int) -> dict[str, int]:
+    """Return the inputs of an invocation, by name."""
+    lanes, subgroup = dispatch.lanes, dispatch.device.subgroup_size
+    x, y, _ = dispatch.pipeline.workgroup_size
+    width, height, depth = dispatch.grid
+    workgroup, lane = divmod(unit, lanes)
+    return {
+        "local_x": lane % x,
+        "local_y": lane // x % y,
+        "local_z": lane // (x * y),
+        "local_index": lane,
+        "group_x": workgroup % width,
+        "group_y": workgroup // width % height,
+        "group_z": workgroup // (width * height),
+        "grid_x": width,
+        "grid_y": height,
+        "grid_z": depth,
+        "subgroup_lane": lane % subgroup,
+        "subgroup_index": lane // subgroup,
+        "subgroup_size": subgroup,
+        "subgroup_count": -(-lanes // subgroup),
+    }
