@@ -48,7 +48,8 @@ class Thread(NamedTuple):
 
 class Event(NamedTuple):
     """What a thread does next. `kind`: access, barrier, collective, end, spin (it repeats local steps without end) or
-    stall (it needs a value that is not decided). `op`: see `Step`. `word`: of an access."""
+    stall (it needs a value that is not decided, its argument). `op`: see `Step`. `word`: of an access. `barriers`: how
+    many barriers its thread has passed, while it waits, that order its word."""
 
     kind: str
     pc: int
@@ -56,33 +57,44 @@ class Event(NamedTuple):
     word: int = -1
     args: tuple[Bits, ...] = ()
     half: int = -1
+    barriers: int = 0
 
     @property
     def stores(self) -> bool:
         return self.op != "load"
 
+    @property
+    def decided(self) -> bool:
+        """Whether its arguments are known."""
+        return all(isinstance(each, int) for each in self.args)
+
 
 class Accesses:
     """Which invocations have accessed each word so far, as bits, and from that which words they share.
 
-    A word is shared if several invocations access it and at least one stores. `grown`: it has become more since the
-    flag was reset, so states that were found before may be wrong.
+    A word is shared if several invocations access it and at least one stores. `storing`: the steps that store to shared
+    words. `grown`: either has become more since the flag was reset, so states that were found before may be wrong.
     """
 
     def __init__(self) -> None:
         self.shared: set[int] = set()
+        self.storing: set[int] = set()
         self.grown = False
         self._by: dict[int, int] = {}
         self._stored: set[int] = set()
 
-    def note(self, word: int, unit: int, stores: bool) -> None:
-        """Note an access."""
+    def note(self, event: Event, unit: int) -> bool:
+        """Note an access. Returns whether its word is shared."""
+        word = event.word
         by = self._by[word] = self._by.get(word, 0) | 1 << unit
-        if stores:
+        if event.stores:
             self._stored.add(word)
-        if word in self._stored and by & (by - 1) and word not in self.shared:
+        shared = word in self._stored and by & (by - 1) != 0
+        if shared and (word not in self.shared or (event.stores and event.pc not in self.storing)):
             self.shared.add(word)
+            self.storing |= {event.pc} if event.stores else set()
             self.grown = True
+        return shared
 
 
 class Invocation:
@@ -183,11 +195,11 @@ class Invocation:
                 registers[step.results[0]] = args[0]
             case "branch":
                 if not isinstance(args[0], int):
-                    return Event("stall", pc)
+                    return Event("stall", pc, args=args[:1])
                 self._holds = args[0] != 0
             case "pick" | "put":
                 if not isinstance(args[0], int):
-                    return Event("stall", pc)
+                    return Event("stall", pc, args=args[:1])
                 place = step.block[min(args[0], len(step.block) - 1)]
                 if step.kind == "pick":
                     registers[step.results[0]] = registers[place]
@@ -196,7 +208,7 @@ class Invocation:
             case "access":
                 return self._access(step, pc, registers, own, args)
             case "collective" if any(not isinstance(each, int) for each in args):
-                return Event("stall", pc)
+                return Event("stall", pc, args=args)
             case _:
                 return Event(step.kind, pc, step.op, args=args)
         return None
@@ -207,7 +219,7 @@ class Invocation:
         """Access a word that no other invocation accesses. Returns an event where others may access it."""
         address = registers[step.address] if step.address >= 0 else 0
         if not isinstance(address, int):
-            return Event("stall", pc)
+            return Event("stall", pc, args=(address,))
         place = self._words.place(step.access, step.unit, address, self.workgroup)
         results: tuple[Bits, ...]
         if not place.happens:
@@ -216,14 +228,13 @@ class Invocation:
             results = (halved(self._words.initial[place.word], place.half),)
         else:
             event = Event("access", pc, step.op, place.word, args, place.half)
-            self._accesses.note(place.word, self.unit, event.stores)
-            if place.word in self._accesses.shared:
+            if self._accesses.note(event, self.unit):
                 return event
             old = own.get(place.word, self._words.initial[place.word])
             if step.op not in ("load", "store") or place.half >= 0:
                 known = (old, *args)
                 if any(not isinstance(each, int) for each in known):
-                    return Event("stall", pc)
+                    return Event("stall", pc, args=known)
             own[place.word], results = apply(event, old)
         for register, value in zip(step.results, results, strict=False):
             registers[register] = value
@@ -260,6 +271,17 @@ def substitute(value: Any, decided: dict[Pending, int]) -> Any:
             return compute(op, tuple(substitute(each, decided) for each in args))
         case _:
             return value
+
+
+def depends(value: Any, pc: int) -> bool:
+    """Whether a value depends on the access at step `pc`, which waits."""
+    match value:
+        case Pending():
+            return value.pc == pc
+        case Expression(args=args):
+            return any(depends(each, pc) for each in args)
+        case _:
+            return False
 
 
 def halved(bits: int, half: int) -> int:

@@ -20,8 +20,13 @@ class Memory(Protocol):
         """Return the memory before the dispatch."""
         ...
 
-    def perform(self, memory: Any, unit: int, event: Event) -> Iterator[tuple[Any, tuple[int, ...]]]:
-        """Yield each way to perform an access of a unit: the memory after it, and its results."""
+    def perform(
+        self, memory: Any, unit: int, event: Event, alike: Iterable[int] = ()
+    ) -> Iterator[tuple[Any, tuple[int, ...]]]:
+        """Yield each way to perform an access of a unit: the memory after it, and its results.
+
+        `alike`: units that a barrier has ordered after the access, which has waited since before the barrier.
+        """
         ...
 
     def join(self, memory: Any, units: Iterable[int], space: str) -> Any:
@@ -52,7 +57,7 @@ class Sequential:
         return ()
 
     def perform(
-        self, memory: tuple[int, ...], unit: int, event: Event
+        self, memory: tuple[int, ...], unit: int, event: Event, alike: Iterable[int] = ()
     ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         old = self.value(memory, event.word)
         new, results = apply(event, old)

@@ -22,13 +22,15 @@ from .code import flatten
 from .collectives import combine
 from .invocations import Accesses, Event, Invocation, Thread
 from .memory import Memory, Sequential
+from .waiting import deferred, performed, stores_ahead, waits_for
+from .weak import Weak
 from .words import Words
 
 STATES = 1_000_000
 SECONDS = 60.0
 MOST_INVOCATIONS = 64
 _REHEARSED = 10_000  # steps of the run that finds which words are shared
-_MODELS: dict[str, type[Sequential]] = {"sc": Sequential}
+MODELS = ("sc", "weak")
 
 State = tuple[tuple[Thread, ...], Any]
 
@@ -127,7 +129,8 @@ class System:
         self.dispatch = dispatch
         self.code = flatten(program)
         self.words = Words(dispatch, program.accesses)
-        self.memory: Memory = _MODELS[memory](self.words.initial)
+        weak = Weak(self.words.initial, count, self.words.space)
+        self.memory: Memory = weak if memory == "weak" else Sequential(self.words.initial)
         self.outputs = [b for b in dispatch.bound if b.writable]
         self.invocations = [
             Invocation(unit, unit // lanes, _inputs(dispatch, unit), self.code, self.words) for unit in range(count)
@@ -139,11 +142,13 @@ class System:
             for first in range(group.start, group.stop, size)
         ]
         self._accesses = Accesses()
+        self._ahead: list[bool] = []
 
     # ---- states ----
 
     def begin(self) -> State:
         """Return the first state."""
+        self._ahead = stores_ahead(self.code, self._accesses.storing)
         threads = [each.begin(self._accesses) for each in self.invocations]
         return self._released(threads, self.memory.begin())
 
@@ -155,12 +160,22 @@ class System:
         threads, memory = state
         for unit, thread in enumerate(threads):
             invocation = self.invocations[unit]
-            event = invocation.event(thread)
+            event, group = invocation.event(thread), self._workgroups[invocation.workgroup]
             if event.kind == "access":
-                for after, results in self.memory.perform(memory, unit, event):
-                    yield unit, self._moved(state, unit, invocation.resume(thread, results), after)
+                waits = self.memory.defers and not (
+                    event.decided and not waits_for(event, unit, thread.queue, threads, group)
+                )
+                if not waits:
+                    for after, results in self.memory.perform(memory, unit, event):
+                        yield unit, self._moved(state, unit, invocation.resume(thread, results), after)
+                if self.memory.defers:
+                    later = deferred(invocation, thread, event, self._ahead, waits)
+                    if later is not None:
+                        yield unit, self._moved(state, unit, later, memory)
             elif event.kind == "spin":
                 yield unit, state
+            for later, after in performed(self.memory, memory, threads, invocation, group):
+                yield unit, self._moved(state, unit, later, after)
 
     def _moved(self, state: State, unit: int, thread: Thread, memory: Any) -> State:
         threads = [*state[0]]
@@ -175,9 +190,11 @@ class System:
             for group in self._workgroups:
                 waiting = self._meeting(threads, group, "barrier")
                 if waiting is not None:
-                    memory = self.memory.join(memory, waiting, waiting[min(waiting)].op)
+                    space = waiting[min(waiting)].op
+                    memory = self.memory.join(memory, waiting, space)
                     for unit in waiting:
-                        threads[unit] = self.invocations[unit].resume(threads[unit], ())
+                        queue = tuple(self._passed(event, space) for event in threads[unit].queue)
+                        threads[unit] = self.invocations[unit].resume(threads[unit], (), queue)
                     moved = True
             for group in self._subgroups:
                 waiting = self._meeting(threads, group, "collective")
@@ -187,12 +204,17 @@ class System:
         live = [unit for unit, thread in enumerate(threads) if not self.ended(unit, thread)]
         return tuple(threads), self.memory.settle(memory, live)
 
+    def _passed(self, event: Event, space: str) -> Event:
+        """Return an access that waits, after its thread has passed a barrier."""
+        ordered = self.words.space(event.word) == space
+        return event._replace(barriers=event.barriers + 1) if ordered else event
+
     def _meeting(self, threads: list[Thread], group: range, kind: str) -> dict[int, Event] | None:
         """Return the events of the units of a group that have not ended, if all wait at one step of this kind."""
         events: dict[int, Event] = {}
         for unit in group:
             event = self.invocations[unit].event(threads[unit])
-            if event.kind == kind and not _waits_for_queue(event, threads[unit]):
+            if event.kind == kind:
                 events[unit] = event
             elif event.kind != "end" or threads[unit].queue:
                 return None
@@ -282,10 +304,6 @@ class System:
                 if self.invocations[unit].event(thread).kind == "collective":
                     message = "the search cannot run a subgroup operation that some invocations of a subgroup skip"
                     raise fail("unsupported", message, self.code.span_near(thread.pc))
-
-
-def _waits_for_queue(event: Event, thread: Thread) -> bool:
-    return bool(thread.queue)
 
 
 def _inputs(dispatch: Dispatch, unit: int) -> dict[str, int]:

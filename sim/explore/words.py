@@ -57,6 +57,8 @@ class Words:
         self.fixed = [_is_fixed(access, dispatch.bound) for access in accesses]
         self.initial += [0] * (self._words_per_workgroup * prod(dispatch.grid))
         self._ordered = sorted((start, name) for name, start in self._starts.items())
+        self._textures = {b.variable.name for b in dispatch.bound if isinstance(b.type, t.Texture)}
+        self._spaces: dict[int, str] = {}
 
     def _row(self, access: Access, dispatch: Dispatch) -> _Row:
         shared, unit = access.space == "workgroup", access.unit
@@ -92,16 +94,19 @@ class Words:
 
     def space(self, word: int) -> str:
         """Return the memory that a word is in, as barriers order it: workgroup, storage or texture."""
-        if word >= self.storage:
-            return "workgroup"
-        name = [name for start, name in self._ordered if start <= word * _WORD][-1]
-        bound = next(b for b in self.bound if b.variable.name == name)
-        return "texture" if isinstance(bound.type, t.Texture) else "storage"
+        if word not in self._spaces:
+            is_texture = word < self.storage and self._variable(word)[1] in self._textures
+            self._spaces[word] = "workgroup" if word >= self.storage else "texture" if is_texture else "storage"
+        return self._spaces[word]
+
+    def _variable(self, word: int) -> tuple[int, str]:
+        """Return the first byte and the name of the binding that a word is in."""
+        return [each for each in self._ordered if each[0] <= word * _WORD][-1]
 
     def name(self, word: int) -> str:
         """Name a word as people do: the variable, and which of its words it is."""
         if word < self.storage:
-            start, name = [(start, name) for start, name in self._ordered if start <= word * _WORD][-1]
+            start, name = self._variable(word)
             size, offset = self._sizes[name], word * _WORD - start
         else:
             inside = (word - self.storage) % self._words_per_workgroup * _WORD

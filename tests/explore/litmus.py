@@ -1,9 +1,9 @@
 """Litmus tests in a short notation, as WGSL, and their outcomes by the search.
 
 `x=1; y=1 | r=y; s=x` has two threads. A statement is a store `x=1`, a load `r=x`, an atomic addition `r=x+1`, an
-exchange `r=x<-2`, a compare-exchange `r=x?0:1`, or a barrier `B`. Words are called w, x, y and z; other names are
-registers, and a register may be stored: `y=r`. An outcome is the registers in the order in which they are first
-written, then the final values of the words in alphabetical order.
+exchange `r=x<-2`, a compare-exchange `r=x?0:1`, a barrier `B`, or `C`, one that orders the other memory. Words are
+called w, x, y and z; other names are registers, and a register may be stored: `y=r`. An outcome is the registers in the
+order in which they are first written, then the final values of the words in alphabetical order.
 
 Places: "across" has each thread in a workgroup of its own, "within" all in one, and "workgroup" all in one with the
 words in workgroup memory; there a barrier is a workgroupBarrier, elsewhere a storageBarrier. `across:2` puts the first
@@ -25,7 +25,7 @@ Outcome = tuple[int, ...]
 
 
 class Statement(NamedTuple):
-    """`kind`: load, store, add, exchange, compare or barrier. `value`: of a store, a number or a register."""
+    """`kind`: load, store, add, exchange, compare, barrier or other (barrier). `values`: numbers or registers."""
 
     kind: str
     word: str = ""
@@ -51,8 +51,8 @@ def parse(text: str) -> Litmus:
 
 
 def _statement(text: str) -> Statement:
-    if text == "B":
-        return Statement("barrier")
+    if text in "BC":
+        return Statement("barrier" if text == "B" else "other")
     left, right = text.split("=", 1)
     if left in WORDS:
         return Statement("store", left, values=(right,))
@@ -82,7 +82,9 @@ def wgsl(litmus: Litmus, place: str) -> tuple[str, int]:
     first = int(place.partition(":")[2] or 1)
     groups = [threads] if not place.startswith("across") else [threads[i : i + first] for i in threads[::first]]
     size = max(map(len, groups))
-    barrier = "workgroupBarrier();" if place == "workgroup" else "storageBarrier();"
+    names = {"barrier": "storageBarrier();", "other": "workgroupBarrier();"}
+    if place == "workgroup":
+        names = {"barrier": names["other"], "other": names["barrier"]}
     space = "workgroup" if place == "workgroup" else "storage, read_write"
     text = f"""
 {"" if place == "workgroup" else "@group(0) @binding(0) "}var<{space}> m: array<atomic<u32>, {len(words)}>;
@@ -96,8 +98,9 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u
     for number, group in enumerate(groups):
         text += f"    if w.x == {number}u {{\n"
         parts = [_parts(litmus.threads[thread]) for thread in group]
+        between = [names[s.kind] for s in litmus.threads[group[0]] if s.kind in names]
         for phase in range(len(parts[0])):
-            text += f"        {barrier}\n" if phase else ""
+            text += f"        {between[phase - 1]}\n" if phase else ""
             for lane, part in enumerate(parts):
                 body = " ".join(_line(s, words) for s in part[phase])
                 text += f"        if i == {lane}u {{ {body} }}\n" if body else ""
@@ -116,7 +119,7 @@ def _parts(thread: tuple[Statement, ...]) -> list[list[Statement]]:
     """Split a thread at its barriers."""
     parts: list[list[Statement]] = [[]]
     for statement in thread:
-        if statement.kind == "barrier":
+        if statement.kind in ("barrier", "other"):
             parts.append([])
         else:
             parts[-1].append(statement)

@@ -1,0 +1,74 @@
+"""Accesses that wait: with weak memory, a load may read what another thread stores after later accesses of its own.
+
+A thread takes its steps in the order of the program, but may leave an access in its queue and go on, until a branch, an
+address or a subgroup operation needs the result. What waits is performed in any order, except that accesses to one word
+keep the order of the program, and that of barriers. So load buffering appears, and values out of thin air do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .code import Code
+from .invocations import Event, Invocation, Pending, Thread, depends
+from .memory import Memory
+
+MOST_WAITING = 8  # accesses of a thread
+
+
+def stores_ahead(code: Code, storing: set[int]) -> list[bool]:
+    """Return, for each step, whether one of the steps `storing` may follow it."""
+    steps = code.steps
+    ahead = [False] * (len(steps) + 1)
+    changed = True
+    while changed:
+        changed = False
+        for pc in reversed(range(len(steps))):
+            step = steps[pc]
+            following = [step.target] if step.kind == "jump" else [pc + 1]
+            following += [step.target] if step.kind == "branch" else []
+            if not ahead[pc] and step.kind != "end" and any(ahead[n] or n in storing for n in following):
+                ahead[pc] = changed = True
+    return ahead
+
+
+def waits_for(event: Event, unit: int, queue: Sequence[Event], threads: Sequence[Thread], group: range) -> bool:
+    """Whether an access has to wait for one to the same word, before it in its thread or before a barrier."""
+    if any(each.word == event.word for each in queue):
+        return True
+    return any(
+        each.word == event.word and each.barriers > event.barriers
+        for other in group
+        if other != unit
+        for each in threads[other].queue
+    )
+
+
+def deferred(invocation: Invocation, thread: Thread, event: Event, ahead: list[bool], waits: bool) -> Thread | None:
+    """Return the thread with its next access in the queue; None where that is impossible, or changes nothing.
+
+    `waits`: the access cannot be performed yet.
+    """
+    if len(thread.queue) >= MOST_WAITING or any(each.pc == event.pc for each in thread.queue):
+        return None
+    if not waits and (event.op == "store" or not ahead[event.pc]):
+        return None
+    after = invocation.resume(thread, (Pending(event.pc, 0), Pending(event.pc, 1)), (*thread.queue, event))
+    needed = invocation.event(after)
+    if needed.kind == "stall" and any(depends(each, event.pc) for each in needed.args):
+        return None
+    return after
+
+
+def performed(
+    memory: Memory, contents: Any, threads: Sequence[Thread], invocation: Invocation, group: range
+) -> Iterator[tuple[Thread, Any]]:
+    """Yield each way to perform one of the accesses that wait: the thread and the memory after it."""
+    unit, thread = invocation.unit, threads[invocation.unit]
+    for place, event in enumerate(thread.queue):
+        before, after = thread.queue[:place], thread.queue[place + 1 :]
+        if event.decided and not waits_for(event, unit, before, threads, group):
+            alike = [other for other in group if other != unit] if event.barriers else []
+            for changed, results in memory.perform(contents, unit, event, alike):
+                yield invocation.decide(thread, before + after, event.pc, results), changed
