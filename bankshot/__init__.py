@@ -33,9 +33,12 @@ if TYPE_CHECKING:  # absolute, so that type checkers find the same files as for 
         Crash,
         Device,
         Diagnostic,
+        Exploration,
         Finding,
         Module,
+        Move,
         Note,
+        Outcome,
         Run,
         Sampler,
         Site,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:  # absolute, so that type checkers find the same files as for 
         portability,
         simulate,
     )
+    from bankshot.sim.explore.exploration import explore
 
 # A wheel has `sim` and `oracle` inside this folder; in a checkout they lie beside it.
 if not os.path.isdir(os.path.join(__path__[0], "sim")):
@@ -59,9 +63,12 @@ __all__ = [
     "Crash",
     "Device",
     "Diagnostic",
+    "Exploration",
     "Finding",
     "Module",
+    "Move",
     "Note",
+    "Outcome",
     "Run",
     "Sampler",
     "Site",
@@ -73,6 +80,7 @@ __all__ = [
     "check",
     "compute_with_buffers",
     "devices",
+    "explore",
     "portability",
     "run_manifest",
     "simulate",
@@ -86,6 +94,8 @@ if not TYPE_CHECKING:  # a type checker would accept any name
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name == "UsageError":
             from .oracle.errors import UsageError as found
+        elif name == "explore":  # the name of a folder in `sim`
+            from .sim.explore.exploration import explore as found
         elif name in ("compute_with_buffers", "run_manifest"):
             from .oracle import from_python
 

@@ -13,6 +13,8 @@ if __name__ != "bankshot.sim":  # a second copy of its classes would not be equa
 
 if TYPE_CHECKING:
     from .bindings.samplers import Sampler
+    from .explore.exploration import Exploration, Outcome
+    from .explore.witness import Move
     from .findings.finding import Finding
     from .front_end import check, portability
     from .launch.tracing import Trace, TraceRow
@@ -28,9 +30,12 @@ __all__ = [
     "Crash",
     "Device",
     "Diagnostic",
+    "Exploration",
     "Finding",
     "Module",
+    "Move",
     "Note",
+    "Outcome",
     "Run",
     "Sampler",
     "Site",
@@ -50,8 +55,10 @@ _MODULES = {
     **dict.fromkeys(("check", "portability"), "front_end"),
     **dict.fromkeys(("Device", "devices"), "models"),
     **dict.fromkeys(("Crash", "Diagnostic", "Note", "WgslError"), "wgsl.diagnostics"),
+    **dict.fromkeys(("Exploration", "Outcome"), "explore.exploration"),
     "Finding": "findings.finding",
     "Module": "wgsl.typed",
+    "Move": "explore.witness",
     "Sampler": "bindings.samplers",
     "Site": "run.site",
 }

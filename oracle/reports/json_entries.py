@@ -11,7 +11,7 @@ from .json_document import Entry
 from .source_listing import ADDED
 
 if TYPE_CHECKING:
-    from ...sim import Finding, Run, Site
+    from ...sim import Diagnostic, Finding, Run, Site
     from ...sim.run.workgroup_coverage import Coverage
     from ...sim.wgsl.source import Span
     from ..comparison.compare import Comparison
@@ -135,6 +135,17 @@ def finding_entry(f: Finding, allowed: bool) -> Entry:
         "places": [_place(f.code, f.span), *(_place(note.message, note.span) for note in f.notes)],
         "hint": f.hint,
         "text": f.render(),
+    }
+
+
+def diagnostic_entry(d: Diagnostic) -> Entry:
+    return {
+        "code": d.code,
+        "severity": d.severity,
+        "message": d.message,
+        "places": [_place(d.code, d.span), *(_place(note.message, note.span) for note in d.notes)],
+        "hint": d.hint,
+        "text": d.render(),
     }
 
 

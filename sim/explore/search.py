@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from math import prod
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..codegen.build import lowered
 from ..fast_dataclass import entity
@@ -33,6 +33,13 @@ _REHEARSED = 10_000  # steps of the run that finds which words are shared
 MODELS = ("sc", "weak")
 
 State = tuple[tuple[Thread, ...], Any]
+
+
+class Taken(NamedTuple):
+    """What a step does. `results`: of an access; None where it begins to wait, or repeats local steps."""
+
+    event: Event
+    results: tuple[int, ...] | None
 
 
 @entity
@@ -79,11 +86,6 @@ class Graph:
     def ends(self) -> list[int]:
         """The states in which every unit has ended."""
         return [i for i, done in enumerate(self.finished) if len(done) == self.units]
-
-    @property
-    def deadlocks(self) -> list[int]:
-        """The states from which no step leads on, although some units have not ended."""
-        return [i for i, done in enumerate(self.finished) if not self.edges[i] and len(done) < self.units]
 
     def contents(self, state: int) -> tuple[bytes, ...]:
         """Return the contents of each writable binding in a state, in the order of `system.outputs`."""
@@ -155,27 +157,26 @@ class System:
     def ended(self, unit: int, thread: Thread) -> bool:
         return not thread.queue and self.invocations[unit].event(thread).kind == "end"
 
-    def steps(self, state: State) -> Iterator[tuple[int, State]]:
-        """Yield each step from a state: the unit that takes it, and the state after it."""
+    def steps(self, state: State) -> Iterator[tuple[int, State, Taken]]:
+        """Yield each step from a state: the unit that takes it, the state after it, and what it does."""
         threads, memory = state
         for unit, thread in enumerate(threads):
             invocation = self.invocations[unit]
             event, group = invocation.event(thread), self._workgroups[invocation.workgroup]
             if event.kind == "access":
-                waits = self.memory.defers and not (
-                    event.decided and not waits_for(event, unit, thread.queue, threads, group)
-                )
+                waits = not event.decided or waits_for(event, unit, thread.queue, threads, group)
                 if not waits:
                     for after, results in self.memory.perform(memory, unit, event):
-                        yield unit, self._moved(state, unit, invocation.resume(thread, results), after)
-                if self.memory.defers:
-                    later = deferred(invocation, thread, event, self._ahead, waits)
-                    if later is not None:
-                        yield unit, self._moved(state, unit, later, memory)
+                        moved = self._moved(state, unit, invocation.resume(thread, results), after)
+                        yield unit, moved, Taken(event, results)
+                later = deferred(invocation, thread, event, self._ahead, waits) if self.memory.defers else None
+                if later is not None:
+                    yield unit, self._moved(state, unit, later, memory), Taken(event, None)
             elif event.kind == "spin":
-                yield unit, state
-            for later, after in performed(self.memory, memory, threads, invocation, group):
-                yield unit, self._moved(state, unit, later, after)
+                yield unit, state, Taken(event, None)
+            if thread.queue:
+                for waited, results, later, after in performed(self.memory, memory, threads, invocation, group):
+                    yield unit, self._moved(state, unit, later, after), Taken(waited, results)
 
     def _moved(self, state: State, unit: int, thread: Thread, memory: Any) -> State:
         threads = [*state[0]]
@@ -228,6 +229,19 @@ class System:
         for unit in waiting:
             threads[unit] = self.invocations[unit].resume(threads[unit], results[unit - group.start])
 
+    def place(self, unit: int) -> tuple[tuple[int, int, int], int]:
+        """Return the workgroup_id and the local invocation index of a unit."""
+        workgroup, lane = divmod(unit, self.dispatch.lanes)
+        x, y, _ = self.dispatch.grid
+        return (workgroup % x, workgroup // x % y, workgroup // (x * y)), lane
+
+    def who(self, unit: int) -> str:
+        """Name a unit as messages do."""
+        workgroup, lane = self.place(unit)
+        if len(self._workgroups) == 1:
+            return f"invocation {lane}"
+        return f"workgroup {workgroup}" if self.dispatch.lanes == 1 else f"invocation {lane} of workgroup {workgroup}"
+
     def contents(self, state: State) -> tuple[bytes, ...]:
         """Return the contents of each of `outputs` in a state."""
         threads, memory = state
@@ -248,7 +262,7 @@ class System:
         """Run one schedule, fair and round robin, to find most of the words that units share."""
         state, turn = self.begin(), 0
         for _ in range(_REHEARSED):
-            steps = {unit: after for unit, after in self.steps(state)}
+            steps = {unit: after for unit, after, _ in self.steps(state)}
             if not steps:
                 break
             turn = min(steps, key=lambda unit: (unit <= turn, unit))
@@ -268,7 +282,7 @@ class System:
         place = 0
         while place < len(graph.states) and len(graph.states) <= most and (place % 64 or monotonic() < deadline):
             state, edges = graph.states[place], list[tuple[int, int]]()
-            for unit, after in self.steps(state):
+            for unit, after, _ in self.steps(state):
                 number = numbers.setdefault(after, len(graph.states))
                 if number == len(graph.states):
                     graph.states.append(after)

@@ -63,12 +63,12 @@ def deferred(invocation: Invocation, thread: Thread, event: Event, ahead: list[b
 
 def performed(
     memory: Memory, contents: Any, threads: Sequence[Thread], invocation: Invocation, group: range
-) -> Iterator[tuple[Thread, Any]]:
-    """Yield each way to perform one of the accesses that wait: the thread and the memory after it."""
+) -> Iterator[tuple[Event, tuple[int, ...], Thread, Any]]:
+    """Yield each way to perform one of the accesses that wait: it, its results, the thread and the memory after it."""
     unit, thread = invocation.unit, threads[invocation.unit]
     for place, event in enumerate(thread.queue):
         before, after = thread.queue[:place], thread.queue[place + 1 :]
         if event.decided and not waits_for(event, unit, before, threads, group):
             alike = [other for other in group if other != unit] if event.barriers else []
             for changed, results in memory.perform(contents, unit, event, alike):
-                yield invocation.decide(thread, before + after, event.pc, results), changed
+                yield event, results, invocation.decide(thread, before + after, event.pc, results), changed

@@ -5,7 +5,8 @@ from bankshot import sim
 
 
 def test_both_lists_agree():
-    assert {*bankshot.__all__} == {*sim.__all__, "UsageError", "__version__", "compute_with_buffers", "run_manifest"}
+    here = {"UsageError", "__version__", "compute_with_buffers", "explore", "run_manifest"}
+    assert {*bankshot.__all__} == {*sim.__all__, *here}
 
 
 def test_every_public_name_is_found():

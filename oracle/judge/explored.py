@@ -1,0 +1,70 @@
+"""The work of `bankshot explore`: every outcome of a case."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...sim.fast_dataclass import frozen
+from ..manifests.binding_checks import fit
+from ..manifests.manifest import Case
+from ..manifests.reflection import check_module
+from .case_run import Say, silent
+from .coverage import CaseOutcome, Compared, is_bare
+
+if TYPE_CHECKING:
+    from ...sim import Exploration
+
+
+@frozen
+class Limits:
+    """Where a search ends: after so many states, or so long."""
+
+    states: int
+    seconds: float
+
+
+@frozen
+class Explored:
+    """The outcomes of one case."""
+
+    case: Case
+    device: str
+    exploration: Exploration
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found that counts against the kernel."""
+        return self.outcome is not CaseOutcome.FAILED
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        """Unchecked at best, as outputs are compared with nothing."""
+        allow = self.case.kernel.allow
+        found = any(finding.code not in allow for finding in self.exploration.findings)
+        return CaseOutcome.FAILED if found else CaseOutcome.UNCHECKED
+
+    @property
+    def compared(self) -> Compared:
+        return Compared(bare=is_bare(self.case))
+
+
+def explored(case: Case, device: str, memory: str, limits: Limits, say: Say = silent) -> Explored:
+    """Call `bankshot.explore` on a case."""
+    from ...sim.explore.exploration import explore  # few commands need it
+
+    say(f"exploring with {memory} memory")
+    module = check_module(case.kernel)
+    fit(case, module)
+    launch = case.launch
+    exploration = explore(
+        module,
+        grid=launch["grid"],
+        bindings=launch["bindings"],
+        entry=launch["entry"],
+        overrides=launch["overrides"],
+        device=device,
+        memory=memory,
+        states=limits.states,
+        seconds=limits.seconds,
+    )
+    return Explored(case, device, exploration)
