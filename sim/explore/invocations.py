@@ -73,12 +73,14 @@ class Accesses:
     """Which invocations have accessed each word so far, as bits, and from that which words they share.
 
     A word is shared if several invocations access it and at least one stores. `storing`: the steps that store to shared
-    words. `grown`: either has become more since the flag was reset, so states that were found before may be wrong.
+    words. `at`: the shared words that a step of a unit has accessed. `grown`: one of these has become more since the
+    flag was reset, so states that were found before may be wrong.
     """
 
     def __init__(self) -> None:
         self.shared: set[int] = set()
         self.storing: set[int] = set()
+        self.at: dict[tuple[int, int], set[int]] = {}
         self.grown = False
         self._by: dict[int, int] = {}
         self._stored: set[int] = set()
@@ -90,9 +92,10 @@ class Accesses:
         if event.stores:
             self._stored.add(word)
         shared = word in self._stored and by & (by - 1) != 0
-        if shared and (word not in self.shared or (event.stores and event.pc not in self.storing)):
+        if shared and word not in self.at.setdefault((unit, event.pc), set()):
             self.shared.add(word)
             self.storing |= {event.pc} if event.stores else set()
+            self.at[unit, event.pc].add(word)
             self.grown = True
         return shared
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 from .invocations import Event, apply
@@ -33,8 +34,8 @@ class Memory(Protocol):
         """Return the memory after a barrier of these units that orders `space`."""
         ...
 
-    def settle(self, memory: Any, live: Iterable[int]) -> Any:
-        """Return the memory without what none of these units can still see."""
+    def settle(self, memory: Any, ahead: Sequence[AbstractSet[int]]) -> Any:
+        """Return the memory without what no unit can still see; `ahead`: the words that each may still access."""
         ...
 
     def value(self, memory: Any, word: int) -> int:
@@ -66,7 +67,7 @@ class Sequential:
     def join(self, memory: tuple[int, ...], units: Iterable[int], space: str) -> tuple[int, ...]:
         return memory
 
-    def settle(self, memory: tuple[int, ...], live: Iterable[int]) -> tuple[int, ...]:
+    def settle(self, memory: tuple[int, ...], ahead: Sequence[AbstractSet[int]]) -> tuple[int, ...]:
         return memory
 
     def value(self, memory: tuple[int, ...], word: int) -> int:

@@ -18,11 +18,12 @@ from ..ir.passes import ALL
 from ..run.dispatch import Dispatch
 from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
+from .ahead import Ahead
 from .code import flatten
 from .collectives import combine
 from .invocations import Accesses, Event, Invocation, Thread
 from .memory import Memory, Sequential
-from .waiting import deferred, performed, stores_ahead, waits_for
+from .waiting import deferred, performed, waits_for
 from .weak import Weak
 from .words import Words
 
@@ -144,18 +145,14 @@ class System:
             for first in range(group.start, group.stop, size)
         ]
         self._accesses = Accesses()
-        self._ahead: list[bool] = []
 
     # ---- states ----
 
     def begin(self) -> State:
         """Return the first state."""
-        self._ahead = stores_ahead(self.code, self._accesses.storing)
+        self._ahead = Ahead(self.code, self.words, self._accesses, len(self.invocations))
         threads = [each.begin(self._accesses) for each in self.invocations]
         return self._released(threads, self.memory.begin())
-
-    def ended(self, unit: int, thread: Thread) -> bool:
-        return not thread.queue and self.invocations[unit].event(thread).kind == "end"
 
     def steps(self, state: State) -> Iterator[tuple[int, State, Taken]]:
         """Yield each step from a state: the unit that takes it, the state after it, and what it does."""
@@ -169,7 +166,7 @@ class System:
                     for after, results in self.memory.perform(memory, unit, event):
                         moved = self._moved(state, unit, invocation.resume(thread, results), after)
                         yield unit, moved, Taken(event, results)
-                later = deferred(invocation, thread, event, self._ahead, waits) if self.memory.defers else None
+                later = deferred(invocation, thread, event, self._ahead.stores, waits) if self.memory.defers else None
                 if later is not None:
                     yield unit, self._moved(state, unit, later, memory), Taken(event, None)
             elif event.kind == "spin":
@@ -202,8 +199,8 @@ class System:
                 if waiting is not None:
                     self._exchange(threads, waiting, group)
                     moved = True
-        live = [unit for unit, thread in enumerate(threads) if not self.ended(unit, thread)]
-        return tuple(threads), self.memory.settle(memory, live)
+        ahead = self._ahead.words(threads, self._workgroups) if self.memory.defers else ()
+        return tuple(threads), self.memory.settle(memory, ahead)
 
     def _passed(self, event: Event, space: str) -> Event:
         """Return an access that waits, after its thread has passed a barrier."""

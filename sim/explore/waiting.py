@@ -10,27 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .code import Code
 from .invocations import Event, Invocation, Pending, Thread, depends
 from .memory import Memory
 
 MOST_WAITING = 8  # accesses of a thread
-
-
-def stores_ahead(code: Code, storing: set[int]) -> list[bool]:
-    """Return, for each step, whether one of the steps `storing` may follow it."""
-    steps = code.steps
-    ahead = [False] * (len(steps) + 1)
-    changed = True
-    while changed:
-        changed = False
-        for pc in reversed(range(len(steps))):
-            step = steps[pc]
-            following = [step.target] if step.kind == "jump" else [pc + 1]
-            following += [step.target] if step.kind == "branch" else []
-            if not ahead[pc] and step.kind != "end" and any(ahead[n] or n in storing for n in following):
-                ahead[pc] = changed = True
-    return ahead
 
 
 def waits_for(event: Event, unit: int, queue: Sequence[Event], threads: Sequence[Thread], group: range) -> bool:

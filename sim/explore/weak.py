@@ -12,7 +12,8 @@ Plain accesses follow the same rules; races on them are reported elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from .invocations import Event, apply
@@ -84,17 +85,18 @@ class Weak:
                 views = _raised(views, units, slot, newest)
         return histories, views
 
-    def settle(self, memory: Contents, live: Iterable[int]) -> Contents:
-        """Drop messages that no live unit can read, and the views of the others."""
-        live = {*live}
-        histories, views = [*memory[0]], [list(v) if u in live else [] for u, v in enumerate(memory[1])]
+    def settle(self, memory: Contents, ahead: Sequence[AbstractSet[int]]) -> Contents:
+        """Drop views of words that a unit cannot access any more, and messages that no view reaches."""
+        histories, views = [*memory[0]], [list(view) for view in memory[1]]
         for slot, history in enumerate(histories):
-            oldest = min((_at(views[unit], slot) for unit in live), default=len(history) - 1)
+            word = self._words[slot]
+            seers = [unit for unit, words in enumerate(ahead) if word in words]
+            oldest = min((_at(views[unit], slot) for unit in seers), default=len(history) - 1)
             if oldest or history[0].glued:
                 histories[slot] = (Message(history[oldest].value), *history[oldest + 1 :])
-                for view in views:
-                    if slot < len(view):
-                        view[slot] -= oldest
+            for unit, view in enumerate(views):
+                if slot < len(view):
+                    view[slot] = view[slot] - oldest if word in ahead[unit] else 0
         while histories and histories[-1] == (Message(self._initial[self._words[len(histories) - 1]]),):
             histories.pop()
         for view in views:

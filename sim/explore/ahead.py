@@ -1,0 +1,74 @@
+"""What may still come: the words that each invocation may access from a step on, as far as the search has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from .code import Code
+from .invocations import Accesses, Thread
+from .words import Words
+
+T = TypeVar("T")
+
+
+class Ahead:
+    """Facts about the steps from each step on, that step included.
+
+    `stores[pc]`: whether a step after `pc` may store to a word that invocations share.
+    """
+
+    def __init__(self, code: Code, words: Words, accesses: Accesses, units: int) -> None:
+        following = [_following(code, pc) for pc in range(len(code.steps))]
+        order = range(len(code.steps) - 1, -1, -1)
+        storing = _union(following, order, [{"store"} if pc in accesses.storing else set() for pc in range(len(order))])
+        self.stores = [any(storing[after] for after in each) for each in following]
+        barriers = [{step.op} if step.kind == "barrier" else set[str]() for step in code.steps]
+        self._barriers = _union(following, order, barriers)
+        self._words = [
+            _union(following, order, [accesses.at.get((unit, pc), set[int]()) for pc in range(len(order))])
+            for unit in range(units)
+        ]
+        self._space = words.space
+
+    def words(self, threads: Sequence[Thread], workgroups: Sequence[range]) -> list[frozenset[int]]:
+        """Return the words that each unit may still access, or make others of its workgroup see by a barrier."""
+        ahead = [self._of(unit, thread) for unit, thread in enumerate(threads)]
+        for group in workgroups:
+            spaces = {unit: self._barriers[threads[unit].pc] for unit in group}
+            if len(group) > 1 and any(spaces.values()):
+                together = frozenset().union(*(ahead[unit] for unit in group))
+                for unit in group:
+                    ahead[unit] |= {word for word in together if self._space(word) in spaces[unit]}
+        return ahead
+
+    def _of(self, unit: int, thread: Thread) -> frozenset[int]:
+        words = self._words[unit][thread.pc]
+        return words.union(event.word for event in thread.queue) if thread.queue else words
+
+
+def _following(code: Code, pc: int) -> list[int]:
+    """Return the steps that may come next."""
+    step = code.steps[pc]
+    match step.kind:
+        case "end":
+            return []
+        case "jump":
+            return [step.target]
+        case "branch":
+            return [pc + 1, step.target]
+        case _:
+            return [pc + 1]
+
+
+def _union(following: list[list[int]], order: range, own: Sequence[set[T]]) -> list[frozenset[T]]:
+    """Return, for each step, what it and the steps that may follow it have in all."""
+    found = [frozenset(each) for each in own]
+    changed = True
+    while changed:
+        changed = False
+        for pc in order:
+            more = found[pc].union(*(found[after] for after in following[pc]))
+            if len(more) > len(found[pc]):
+                found[pc], changed = more, True
+    return found
