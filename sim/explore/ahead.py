@@ -30,9 +30,17 @@ class Ahead:
             for unit in range(units)
         ]
         self._space = words.space
+        self._known: dict[tuple[tuple[int, ...], ...], list[frozenset[int]]] = {}
 
     def words(self, threads: Sequence[Thread], workgroups: Sequence[range]) -> list[frozenset[int]]:
         """Return the words that each unit may still access, or make others of its workgroup see by a barrier."""
+        key = tuple((thread.pc, *(event.word for event in thread.queue)) for thread in threads)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._combined(threads, workgroups)
+        return found
+
+    def _combined(self, threads: Sequence[Thread], workgroups: Sequence[range]) -> list[frozenset[int]]:
         ahead = [self._of(unit, thread) for unit, thread in enumerate(threads)]
         for group in workgroups:
             spaces = {unit: self._barriers[threads[unit].pc] for unit in group}

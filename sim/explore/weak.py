@@ -26,9 +26,14 @@ class Message(NamedTuple):
     glued: bool = False
 
 
-History = tuple[Message, ...]
-View = tuple[int, ...]
-Contents = tuple[tuple[History, ...], tuple[View, ...]]  # histories by slot, views by unit
+class Word(NamedTuple):
+    """The state of a word: its messages in modification order, and the view of each unit."""
+
+    history: tuple[Message, ...]
+    views: tuple[int, ...]
+
+
+Contents = tuple[Word, ...]  # by slot
 Performed = tuple[Contents, tuple[int, ...]]
 
 
@@ -44,100 +49,93 @@ class Weak:
         self._initial, self._units, self._space = initial, units, space
         self._slots: dict[int, int] = {}
         self._words: list[int] = []
+        self._untouched: list[Word] = []  # the first state of each slot's word
+        self._settled: dict[tuple[Word, tuple[int, ...]], Word] = {}
 
     def begin(self) -> Contents:
-        return (), ((),) * self._units
+        return ()
 
     def perform(self, memory: Contents, unit: int, event: Event, alike: Iterable[int] = ()) -> Iterator[Performed]:
         """See `Memory.perform`. `alike`: units that come after this access by a barrier, and see what it sees."""
         slot = self._slot(event.word)
-        history, view = self._history(memory, slot), _at(memory[1][unit], slot)
-        seers = (unit, *alike)
-        if event.op == "store" and event.half < 0:
-            for place in range(view + 1, len(history) + 1):
-                if not _is_glued(history, place):
-                    value = event.args[0]
-                    assert isinstance(value, int)
-                    yield self._added(memory, slot, place, Message(value), seers), (0,)
-            return
-        for read in range(view, len(history)):
-            new, results = apply(event, history[read].value)
-            if event.op == "load" or (event.op == "compare" and not results[1]):
-                yield (memory[0], _raised(memory[1], seers, slot, read)), results
-            elif not _is_glued(history, read + 1):
-                yield self._added(memory, slot, read + 1, Message(new, glued=True), seers), results
-
-    def _added(self, memory: Contents, slot: int, place: int, message: Message, seers: Iterable[int]) -> Contents:
-        """Return the memory with a message at a place in a history, which these units have seen."""
-        histories, views = memory
-        histories += tuple((Message(self._initial[w]),) for w in self._words[len(histories) : slot + 1])
-        history = histories[slot]
-        history = (*history[:place], message, *history[place:])
-        moved = tuple(_replaced(v, slot, v[slot] + 1) if _at(v, slot) >= place else v for v in views)
-        return (*histories[:slot], history, *histories[slot + 1 :]), _raised(moved, seers, slot, place)
+        memory += tuple(self._untouched[len(memory) : slot + 1])
+        before, after = memory[:slot], memory[slot + 1 :]
+        for word, results in _performed(memory[slot], event, unit, (unit, *alike)):
+            yield (*before, word, *after), results
 
     def join(self, memory: Contents, units: Iterable[int], space: str) -> Contents:
-        histories, views = memory
         units = [*units]
-        for slot in range(len(histories)):
-            if self._space(self._words[slot]) == space:
-                newest = max(_at(views[unit], slot) for unit in units)
-                views = _raised(views, units, slot, newest)
-        return histories, views
+        return tuple(
+            _seen(word, units, max(word.views[unit] for unit in units)) if space == self._space(number) else word
+            for word, number in zip(memory, self._words, strict=False)
+        )
 
     def settle(self, memory: Contents, ahead: Sequence[AbstractSet[int]]) -> Contents:
         """Drop views of words that a unit cannot access any more, and messages that no view reaches."""
-        histories, views = [*memory[0]], [list(view) for view in memory[1]]
-        for slot, history in enumerate(histories):
-            word = self._words[slot]
-            seers = [unit for unit, words in enumerate(ahead) if word in words]
-            oldest = min((_at(views[unit], slot) for unit in seers), default=len(history) - 1)
-            if oldest or history[0].glued:
-                histories[slot] = (Message(history[oldest].value), *history[oldest + 1 :])
-            for unit, view in enumerate(views):
-                if slot < len(view):
-                    view[slot] = view[slot] - oldest if word in ahead[unit] else 0
-        while histories and histories[-1] == (Message(self._initial[self._words[len(histories) - 1]]),):
-            histories.pop()
-        for view in views:
-            while view and not view[-1]:
-                view.pop()
-        return tuple(histories), tuple(map(tuple, views))
+        settled: list[Word] = []
+        for slot, word in enumerate(memory):
+            number = self._words[slot]
+            seers = tuple(unit for unit, words in enumerate(ahead) if number in words)
+            found = self._settled.get((word, seers))
+            if found is None:
+                found = self._settled[word, seers] = _settle(word, seers)
+            settled.append(found)
+        while settled and settled[-1] == self._untouched[len(settled) - 1]:
+            settled.pop()
+        return tuple(settled)
 
     def value(self, memory: Contents, word: int) -> int:
         slot = self._slots.get(word)
-        return self._initial[word] if slot is None else self._history(memory, slot)[-1].value
+        return self._initial[word] if slot is None or slot >= len(memory) else memory[slot].history[-1].value
 
     def _slot(self, word: int) -> int:
         slot = self._slots.get(word)
         if slot is None:
             slot = self._slots[word] = len(self._words)
             self._words.append(word)
+            self._untouched.append(Word((Message(self._initial[word]),), (0,) * self._units))
         return slot
 
-    def _history(self, memory: Contents, slot: int) -> History:
-        histories = memory[0]
-        return histories[slot] if slot < len(histories) else (Message(self._initial[self._words[slot]]),)
+
+def _performed(word: Word, event: Event, unit: int, seers: Sequence[int]) -> Iterator[tuple[Word, tuple[int, ...]]]:
+    """Yield each way to perform an access: the word after it, and its results. `seers` see what it sees."""
+    history, view = word.history, word.views[unit]
+    if event.op == "store" and event.half < 0:
+        value = event.args[0]
+        assert isinstance(value, int)
+        for place in range(view + 1, len(history) + 1):
+            if not _is_glued(history, place):
+                yield _added(word, place, Message(value), seers), (0,)
+        return
+    for read in range(view, len(history)):
+        new, results = apply(event, history[read].value)
+        if event.op == "load" or (event.op == "compare" and not results[1]):
+            yield _seen(word, seers, read), results
+        elif not _is_glued(history, read + 1):
+            yield _added(word, read + 1, Message(new, glued=True), seers), results
 
 
-def _is_glued(history: History, place: int) -> bool:
+def _is_glued(history: tuple[Message, ...], place: int) -> bool:
     """Whether no message may be added at a place."""
     return place < len(history) and history[place].glued
 
 
-def _at(view: View | list[int], slot: int) -> int:
-    return view[slot] if slot < len(view) else 0
+def _added(word: Word, place: int, message: Message, seers: Iterable[int]) -> Word:
+    """Return a word with a message at a place in its history, which these units have seen."""
+    history = (*word.history[:place], message, *word.history[place:])
+    return _seen(Word(history, tuple(view + (view >= place) for view in word.views)), seers, place)
 
 
-def _replaced(view: View, slot: int, place: int) -> View:
-    filled = view + (0,) * (slot + 1 - len(view))
-    return (*filled[:slot], place, *filled[slot + 1 :])
-
-
-def _raised(views: tuple[View, ...], units: Iterable[int], slot: int, place: int) -> tuple[View, ...]:
-    """Return the views where these units have seen a message of a slot."""
-    changed = [*views]
+def _seen(word: Word, units: Iterable[int], place: int) -> Word:
+    """Return a word whose message at a place these units have seen."""
+    views = [*word.views]
     for unit in units:
-        if _at(changed[unit], slot) < place:
-            changed[unit] = _replaced(changed[unit], slot, place)
-    return tuple(changed)
+        views[unit] = max(views[unit], place)
+    return Word(word.history, tuple(views))
+
+
+def _settle(word: Word, seers: tuple[int, ...]) -> Word:
+    """Drop the views of other units than `seers`, and messages that no view reaches."""
+    oldest = min((word.views[unit] for unit in seers), default=len(word.history) - 1)
+    history = (Message(word.history[oldest].value), *word.history[oldest + 1 :])
+    return Word(history, tuple(view - oldest if unit in seers else 0 for unit, view in enumerate(word.views)))
