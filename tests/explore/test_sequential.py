@@ -10,6 +10,7 @@ from bankshot.sim.explore.deadlocks import dead_ends
 from bankshot.sim.explore.search import search
 from bankshot.sim.run.simulate import prepare
 from tests.explore.litmus import outcomes
+from tests.programs_made import random_programs
 
 PLACES = ("across", "within", "workgroup")
 
@@ -73,3 +74,21 @@ def test_a_kernel_without_races_ends_as_in_a_run(body, size):
     assert found.complete
     assert not dead_ends(found)
     assert {found.contents(end) for end in found.ends} == {tuple(expected[name].tobytes() for name in "ycv")}
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_programs_end_as_their_interpreter_says(first):
+    for seed in range(first, first + 20):
+        program = random_programs.Maker(seed).program()
+        given, same = [seed % 5, 7], seed % 3
+        bindings = {
+            "out": np.zeros(2 * random_programs.LOGGED, np.uint32),
+            "given": np.array(given, np.uint32),
+            "same": np.uint32(same),
+        }
+        found = search(prepare(random_programs.render(program, 2), grid=1, bindings=bindings))
+        expected = np.zeros((2, random_programs.LOGGED), np.uint32)
+        for i in range(2):
+            values = random_programs.interpret(program, given[i], same, i)
+            expected[i, : len(values)] = values
+        assert [found.contents(end) for end in found.ends] == [(expected.tobytes(),)], seed
