@@ -1,6 +1,8 @@
 """`bankshot explore`: outcomes as text and as JSON, and the exit code."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -65,3 +67,11 @@ def test_a_large_dispatch_is_refused(path):
     result = bankshot(path, "--grid", "100", "--bind", "m=u32:0,0", "--bind", "r=u32:0,0")
     assert result.exit_code == 2
     assert "100 invocations, and the search runs at most 64" in result.stderr
+
+
+def test_the_page_shows_what_is_printed(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "explore.md").read_text(encoding="utf-8")
+    text, shown = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL)[1] for kind in ("wgsl", "text"))
+    (tmp_path / "guarded.wgsl").write_text(text)
+    result = bankshot(tmp_path / "guarded.wgsl", "--grid", "2")
+    assert shown in result.stdout
