@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
 from .code import Code
@@ -25,10 +26,16 @@ class Ahead:
         self.stores = [any(storing[after] for after in each) for each in following]
         barriers = [{step.op} if step.kind == "barrier" else set[str]() for step in code.steps]
         self._barriers = _union(following, order, barriers)
-        self._words = [
-            _union(following, order, [accesses.at.get((unit, pc), set[int]()) for pc in range(len(order))])
-            for unit in range(units)
-        ]
+        own = [[accesses.at.get((unit, pc), set[int]()) for pc in range(len(order))] for unit in range(units)]
+        self._words = [_union(following, order, each) for each in own]
+        self._near = [_union(_cut(code, following), order, each) for each in own]
+        stored = [[own[unit][pc] if code.steps[pc].op != "load" else set[int]() for pc in range(len(order))]
+                  for unit in range(units)]  # fmt: skip
+        self._stored = [_union(following, order, each) for each in stored]
+        self._stored_before = {
+            space: [_union(_cut(code, following, space), order, each) for each in stored]
+            for space in ("workgroup", "storage", "texture")
+        }
         self._space = words.space
         self._known: dict[tuple[tuple[int, ...], ...], list[frozenset[int]]] = {}
 
@@ -50,6 +57,34 @@ class Ahead:
                     ahead[unit] |= {word for word in together if self._space(word) in spaces[unit]}
         return ahead
 
+    def is_alone(self, unit: int, words: AbstractSet[int], threads: Sequence[Thread], group: range) -> bool:
+        """Whether no other unit can access one of these words before `unit` has moved.
+
+        Units of its workgroup cannot get past their next barrier before it does.
+        """
+        for other, thread in enumerate(threads):
+            if other != unit:
+                ahead = (self._near if other in group else self._words)[other][thread.pc]
+                if not words.isdisjoint(ahead) or any(event.word in words for event in thread.queue):
+                    return False
+        return True
+
+    def may_gain(self, pc: int, word: int, unit: int, threads: Sequence[Thread], group: range) -> bool:
+        """Whether an access to `word` at step `pc` may see more if it waits.
+
+        Its unit must store something later that others see, and another unit must store to the word meanwhile. Units
+        of its workgroup cannot do so past a barrier that orders the word.
+        """
+        if not self.stores[pc]:
+            return False
+        space = self._space(word)
+        return any(
+            word in (self._stored_before[space] if other in group else self._stored)[other][thread.pc]
+            or any(event.word == word and event.stores for event in thread.queue)
+            for other, thread in enumerate(threads)
+            if other != unit
+        )
+
     def _of(self, unit: int, thread: Thread) -> frozenset[int]:
         words = self._words[unit][thread.pc]
         return words.union(event.word for event in thread.queue) if thread.queue else words
@@ -67,6 +102,12 @@ def _following(code: Code, pc: int) -> list[int]:
             return [pc + 1, step.target]
         case _:
             return [pc + 1]
+
+
+def _cut(code: Code, following: list[list[int]], space: str = "") -> list[list[int]]:
+    """Return the steps that may come next, none after a barrier: one that orders `space`, or any."""
+    cut = [step.kind == "barrier" and space in ("", step.op) for step in code.steps]
+    return [[] if cut[pc] else each for pc, each in enumerate(following)]
 
 
 def _union(following: list[list[int]], order: range, own: Sequence[set[T]]) -> list[frozenset[T]]:

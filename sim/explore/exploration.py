@@ -100,9 +100,11 @@ def explore(
         device=device,
         out_of_bounds=out_of_bounds,
     )
-    graph = search(dispatch, memory, states=states, seconds=seconds)
+    graph = search(dispatch, memory, states=states, seconds=seconds, reduce=True)
     found = _distinct(graph)
-    strong = search(dispatch, "sc", states=states, seconds=seconds) if memory == "weak" and len(found) > 1 else None
+    strong = None
+    if memory == "weak" and len(found) > 1:
+        strong = search(dispatch, "sc", states=states, seconds=seconds, reduce=True)
     known = {each: moves(graph, end) for each, end in found.items()}
     if strong is not None and strong.complete:
         known = {each: moves(strong, end) for each, end in _distinct(strong).items()}

@@ -93,14 +93,22 @@ class Graph:
         return self.system.contents(self.states[state])
 
 
-def search(dispatch: Dispatch, memory: str = "sc", *, states: int = STATES, seconds: float | None = SECONDS) -> Graph:
+def search(
+    dispatch: Dispatch,
+    memory: str = "sc",
+    *,
+    states: int = STATES,
+    seconds: float | None = SECONDS,
+    reduce: bool = False,
+) -> Graph:
     """Find every state that a dispatch can reach, or as many as the limits allow.
 
-    `memory`: "sc" or "weak". `states` and `seconds`: limits of the search.
+    `memory`: "sc" or "weak". `states` and `seconds`: limits of the search. `reduce`: leave out states that make no
+    difference to how the dispatch can end; the graph then lacks orders of steps.
 
     Raises `WgslError` for what the search cannot run.
     """
-    system = System(dispatch, memory)
+    system = System(dispatch, memory, reduce)
     deadline = monotonic() + (float("inf") if seconds is None else seconds)
     system.rehearse()
     patience = 1000
@@ -112,9 +120,10 @@ def search(dispatch: Dispatch, memory: str = "sc", *, states: int = STATES, seco
 
 
 class System:
-    """A dispatch as a system of states. `outputs`: the writable bindings."""
+    """A dispatch as a system of states. `outputs`: the writable bindings. `reduces`: see `steps`."""
 
-    def __init__(self, dispatch: Dispatch, memory: str) -> None:
+    def __init__(self, dispatch: Dispatch, memory: str, reduces: bool = False) -> None:
+        self.reduces = reduces
         lanes, size = dispatch.lanes, dispatch.device.subgroup_size
         count = lanes * prod(dispatch.grid)
         if count > MOST_INVOCATIONS:
@@ -155,25 +164,43 @@ class System:
         return self._released(threads, self.memory.begin())
 
     def steps(self, state: State) -> Iterator[tuple[int, State, Taken]]:
-        """Yield each step from a state: the unit that takes it, the state after it, and what it does."""
+        """Yield each step from a state: the unit that takes it, the state after it, and what it does.
+
+        Where `reduces`, a unit whose steps no other can affect goes first, alone: that leaves out states, but no end.
+        """
+        threads = state[0]
+        if self.reduces:
+            for unit, thread in enumerate(threads):
+                event, group = self.invocations[unit].event(thread), self._workgroups[self.invocations[unit].workgroup]
+                words = {event.word, *(each.word for each in thread.queue)}
+                if event.kind == "access" and self._ahead.is_alone(unit, words, threads, group):
+                    alone = [*self._steps_of(unit, state)]
+                    if alone:
+                        yield from alone
+                        return
+        for unit in range(len(threads)):
+            yield from self._steps_of(unit, state)
+
+    def _steps_of(self, unit: int, state: State) -> Iterator[tuple[int, State, Taken]]:
         threads, memory = state
-        for unit, thread in enumerate(threads):
-            invocation = self.invocations[unit]
-            event, group = invocation.event(thread), self._workgroups[invocation.workgroup]
-            if event.kind == "access":
-                waits = not event.decided or waits_for(event, unit, thread.queue, threads, group)
-                if not waits:
-                    for after, results in self.memory.perform(memory, unit, event):
-                        moved = self._moved(state, unit, invocation.resume(thread, results), after)
-                        yield unit, moved, Taken(event, results)
-                later = deferred(invocation, thread, event, self._ahead.stores, waits) if self.memory.defers else None
+        thread, invocation = threads[unit], self.invocations[unit]
+        event, group = invocation.event(thread), self._workgroups[invocation.workgroup]
+        if event.kind == "access":
+            waits = not event.decided or waits_for(event, unit, thread.queue, threads, group)
+            if not waits:
+                for after, results in self.memory.perform(memory, unit, event):
+                    moved = self._moved(state, unit, invocation.resume(thread, results), after)
+                    yield unit, moved, Taken(event, results)
+            if self.memory.defers:
+                gains = self._ahead.may_gain(event.pc, event.word, unit, threads, group)
+                later = deferred(invocation, thread, event, gains, waits)
                 if later is not None:
                     yield unit, self._moved(state, unit, later, memory), Taken(event, None)
-            elif event.kind == "spin":
-                yield unit, state, Taken(event, None)
-            if thread.queue:
-                for waited, results, later, after in performed(self.memory, memory, threads, invocation, group):
-                    yield unit, self._moved(state, unit, later, after), Taken(waited, results)
+        elif event.kind == "spin":
+            yield unit, state, Taken(event, None)
+        if thread.queue:
+            for waited, results, later, after in performed(self.memory, memory, threads, invocation, group):
+                yield unit, self._moved(state, unit, later, after), Taken(waited, results)
 
     def _moved(self, state: State, unit: int, thread: Thread, memory: Any) -> State:
         threads = [*state[0]]

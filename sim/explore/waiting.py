@@ -28,14 +28,14 @@ def waits_for(event: Event, unit: int, queue: Sequence[Event], threads: Sequence
     )
 
 
-def deferred(invocation: Invocation, thread: Thread, event: Event, ahead: list[bool], waits: bool) -> Thread | None:
+def deferred(invocation: Invocation, thread: Thread, event: Event, gains: bool, waits: bool) -> Thread | None:
     """Return the thread with its next access in the queue; None where that is impossible, or changes nothing.
 
-    `waits`: the access cannot be performed yet.
+    `gains`: the access may see more if it waits. `waits`: it cannot be performed yet.
     """
     if len(thread.queue) >= MOST_WAITING or any(each.pc == event.pc for each in thread.queue):
         return None
-    if not waits and (event.op == "store" or not ahead[event.pc]):
+    if not waits and (event.op == "store" or not gains):
         return None
     after = invocation.resume(thread, (Pending(event.pc, 0), Pending(event.pc, 1)), (*thread.queue, event))
     needed = invocation.event(after)

@@ -135,7 +135,7 @@ def _line(statement: Statement, words: list[str]) -> str:
     return f"{statement.register} = {_CALLS[statement.kind].format(word, *values)};"
 
 
-def graph(text: str, place: str, memory: str) -> Graph:
+def graph(text: str, place: str, memory: str, reduce: bool = False) -> Graph:
     litmus = parse(text)
     source, groups = wgsl(litmus, place)
     bindings = {
@@ -145,12 +145,12 @@ def graph(text: str, place: str, memory: str) -> Graph:
     }
     if place == "workgroup":
         del bindings["m"]
-    return search(prepare(source, grid=groups, bindings=bindings), memory)
+    return search(prepare(source, grid=groups, bindings=bindings), memory, reduce=reduce)
 
 
-def outcomes(text: str, place: str = "across", memory: str = "sc") -> set[Outcome]:
+def outcomes(text: str, place: str = "across", memory: str = "sc", reduce: bool = False) -> set[Outcome]:
     """Return every outcome of a test: its registers, then its words."""
-    found, litmus = graph(text, place, memory), parse(text)
+    found, litmus = graph(text, place, memory, reduce), parse(text)
     assert found.complete
     assert not dead_ends(found)
     results: set[Outcome] = set()
