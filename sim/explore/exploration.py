@@ -1,4 +1,4 @@
-"""`explore`: every outcome of a small dispatch, each with a shortest schedule that leads there."""
+"""`explore`: every outcome of a small dispatch, each with a schedule that leads there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Outcome:
     """One result that the dispatch may have. `outputs`: every writable binding, as `Run.outputs` has them.
 
-    `witness`: a shortest sequence of steps that leads there. `weak`: no sequentially consistent execution does.
+    `witness`: steps that lead there. `weak`: no sequentially consistent execution does.
     """
 
     outputs: dict[Key, Output]

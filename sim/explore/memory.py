@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from .invocations import Event, apply
 
+Alike = tuple[Sequence[int], Sequence[int]]  # units, see `Memory.perform`
+
 
 class Memory(Protocol):
     """A memory model. The contents of memory are a hashable value, in a canonical form.
@@ -22,11 +24,12 @@ class Memory(Protocol):
         ...
 
     def perform(
-        self, memory: Any, unit: int, event: Event, alike: Iterable[int] = ()
+        self, memory: Any, unit: int, event: Event, alike: Alike = ((), ())
     ) -> Iterator[tuple[Any, tuple[int, ...]]]:
         """Yield each way to perform an access of a unit: the memory after it, and its results.
 
-        `alike`: units that a barrier has ordered after the access, which has waited since before the barrier.
+        `alike`: units that a barrier has ordered after the access, which has waited since before the barrier; those
+        that see it from now on, and those that see it once accesses of their own that wait as long are done.
         """
         ...
 
@@ -34,8 +37,12 @@ class Memory(Protocol):
         """Return the memory after a barrier of these units that orders `space`."""
         ...
 
-    def settle(self, memory: Any, ahead: Sequence[AbstractSet[int]]) -> Any:
-        """Return the memory without what no unit can still see; `ahead`: the words that each may still access."""
+    def settle(self, memory: Any, ahead: Sequence[AbstractSet[int]], waiting: AbstractSet[tuple[int, int]]) -> Any:
+        """Return the memory without what no unit can still see.
+
+        `ahead`: the words that each unit may still access. `waiting`: units with a word that an access of theirs has
+        waited for since before a barrier.
+        """
         ...
 
     def value(self, memory: Any, word: int) -> int:
@@ -58,7 +65,7 @@ class Sequential:
         return ()
 
     def perform(
-        self, memory: tuple[int, ...], unit: int, event: Event, alike: Iterable[int] = ()
+        self, memory: tuple[int, ...], unit: int, event: Event, alike: Alike = ((), ())
     ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         old = self.value(memory, event.word)
         new, results = apply(event, old)
@@ -67,7 +74,9 @@ class Sequential:
     def join(self, memory: tuple[int, ...], units: Iterable[int], space: str) -> tuple[int, ...]:
         return memory
 
-    def settle(self, memory: tuple[int, ...], ahead: Sequence[AbstractSet[int]]) -> tuple[int, ...]:
+    def settle(
+        self, memory: tuple[int, ...], ahead: Sequence[AbstractSet[int]], waiting: AbstractSet[tuple[int, int]]
+    ) -> tuple[int, ...]:
         return memory
 
     def value(self, memory: tuple[int, ...], word: int) -> int:

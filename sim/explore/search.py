@@ -226,8 +226,11 @@ class System:
                 if waiting is not None:
                     self._exchange(threads, waiting, group)
                     moved = True
-        ahead = self._ahead.words(threads, self._workgroups) if self.memory.defers else ()
-        return tuple(threads), self.memory.settle(memory, ahead)
+        if not self.memory.defers:
+            return tuple(threads), memory
+        ahead = self._ahead.words(threads, self._workgroups)
+        waiting = {(u, each.word) for u, thread in enumerate(threads) for each in thread.queue if each.barriers}
+        return tuple(threads), self.memory.settle(memory, ahead, waiting)
 
     def _passed(self, event: Event, space: str) -> Event:
         """Return an access that waits, after its thread has passed a barrier."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .invocations import Event, Invocation, Pending, Thread, depends
-from .memory import Memory
+from .memory import Alike, Memory
 
 MOST_WAITING = 8  # accesses of a thread
 
@@ -33,7 +33,7 @@ def deferred(invocation: Invocation, thread: Thread, event: Event, gains: bool, 
 
     `gains`: the access may see more if it waits. `waits`: it cannot be performed yet.
     """
-    if len(thread.queue) >= MOST_WAITING or any(each.pc == event.pc for each in thread.queue):
+    if len(thread.queue) >= MOST_WAITING or any(_excludes(each, event) for each in thread.queue):
         return None
     if not waits and (event.op == "store" or not gains):
         return None
@@ -44,6 +44,11 @@ def deferred(invocation: Invocation, thread: Thread, event: Event, gains: bool, 
     return after
 
 
+def _excludes(waiting: Event, event: Event) -> bool:
+    """Whether an access cannot wait beside one: the same step, or the same word on the other side of a barrier."""
+    return waiting.pc == event.pc or (waiting.word == event.word and waiting.barriers > 0)
+
+
 def performed(
     memory: Memory, contents: Any, threads: Sequence[Thread], invocation: Invocation, group: range
 ) -> Iterator[tuple[Event, tuple[int, ...], Thread, Any]]:
@@ -52,6 +57,16 @@ def performed(
     for place, event in enumerate(thread.queue):
         before, after = thread.queue[:place], thread.queue[place + 1 :]
         if event.decided and not waits_for(event, unit, before, threads, group):
-            alike = [other for other in group if other != unit] if event.barriers else []
+            alike = _alike(event, unit, threads, group) if event.barriers else ((), ())
             for changed, results in memory.perform(contents, unit, event, alike):
                 yield event, results, invocation.decide(thread, before + after, event.pc, results), changed
+
+
+def _alike(event: Event, unit: int, threads: Sequence[Thread], group: range) -> Alike:
+    """Return the other units of the workgroup, which barriers have ordered after an access that waited.
+
+    Second are those with an access to the word that has waited as long, which may still come before it.
+    """
+    others = [other for other in group if other != unit]
+    beside = [u for u in others if any(e.word == event.word and e.barriers >= event.barriers for e in threads[u].queue)]
+    return [other for other in others if other not in beside], beside

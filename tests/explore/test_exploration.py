@@ -159,6 +159,28 @@ def test_a_wait_for_what_no_one_stores_is_a_deadlock():
     assert [f.code for f in local.findings] == ["deadlock"]
 
 
+@pytest.mark.parametrize(("size", "barrier"), [(32, "workgroupBarrier();"), (4, "")])
+def test_a_reduction_has_one_outcome_if_its_barriers_are_there(size, barrier):
+    text = f"""
+    @group(0) @binding(0) var<storage, read> x: array<u32>;
+    @group(0) @binding(1) var<storage, read_write> y: array<u32>;
+    var<workgroup> t: array<u32, {size}>;
+    @compute @workgroup_size({size})
+    fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u) {{
+        t[i] = x[i];
+        workgroupBarrier();
+        for (var s = {size}u / 2u; s > 0u; s /= 2u) {{ if i < s {{ t[i] += t[i + s]; }} {barrier} }}
+        if i == 0u {{ y[w.x] = t[0]; }}
+    }}"""
+    bindings = {"x": np.arange(size, dtype=np.uint32), "y": np.zeros(2, np.uint32)}
+    found = bankshot.explore(text, grid=2, bindings=bindings)
+    sums = {tuple(o.outputs["y"].tolist()) for o in found.outcomes}
+    assert found.complete
+    assert (size * (size - 1) // 2,) * 2 in sums
+    assert (len(sums) == 1) == bool(barrier)
+    assert found.states < 1000
+
+
 def test_limits_are_said():
     found = explored("r[w.x] = atomicAdd(&m[0], w.x);", grid=6, states=100)
     assert not found.complete

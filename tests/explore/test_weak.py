@@ -86,6 +86,19 @@ def test_every_allowed_outcome_and_no_other(name, text, place, expected):
     assert outcomes(text, place, "weak") == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        # a load waits for what is stored after a barrier that does not order it, and a barrier follows that does
+        ("y=1; a=x+2; b=x+3; C | C; c=x; y=c; d=y+13 | e=y; f=x; x=23; C", "workgroup"),
+        # a store that waits past a barrier comes before what waits for it, past another
+        ("B; a=x; b=y?0:2 | c=x+11; y=c; B | d=x; y=d; B", "workgroup"),
+    ],
+)
+def test_what_waits_past_a_barrier_sees_what_it_may(text, place):
+    assert outcomes(text, place, "weak") == allowed(text, place)
+
+
 # ---- random programs -----------------------------------------------------------------------------------
 
 PROGRAMS = 300
@@ -133,3 +146,10 @@ def test_random_programs_have_the_outcomes_that_the_axioms_allow(first):
 def test_weak_memory_shows_every_sequentially_consistent_outcome(seed):
     text, place = _random_test(1000 + seed)
     assert outcomes(text, place, "sc") <= outcomes(text, place, "weak"), text
+
+
+@pytest.mark.parametrize("memory", ["sc", "weak"])
+def test_states_that_make_no_difference_can_be_left_out(memory):
+    for seed in range(2000, 2040):
+        text, place = _random_test(seed)
+        assert outcomes(text, place, memory, reduce=True) == outcomes(text, place, memory), f"{text}  ({place})"
