@@ -14,6 +14,7 @@ if __name__ != "bankshot.sim":  # a second copy of its classes would not be equa
 if TYPE_CHECKING:
     from .bindings.samplers import Sampler
     from .explore.exploration import Exploration, Outcome
+    from .explore.verdicts import Progress
     from .explore.witness import Move
     from .findings.finding import Finding
     from .front_end import check, portability
@@ -36,6 +37,7 @@ __all__ = [
     "Move",
     "Note",
     "Outcome",
+    "Progress",
     "Run",
     "Sampler",
     "Site",
@@ -59,6 +61,7 @@ _MODULES = {
     "Finding": "findings.finding",
     "Module": "wgsl.typed",
     "Move": "explore.witness",
+    "Progress": "explore.verdicts",
     "Sampler": "bindings.samplers",
     "Site": "run.site",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...sim.fast_dataclass import frozen
+from ..errors import UsageError
 from ..manifests.binding_checks import fit
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
@@ -21,6 +22,26 @@ class Limits:
 
     states: int
     seconds: float
+
+
+@frozen
+class ProgressModels:
+    """The progress models to decide, and the one for the invocations of each workgroup."""
+
+    names: tuple[str, ...]
+    within: str
+
+    @classmethod
+    def parse(cls, names: str, within: str) -> ProgressModels:
+        """Read names separated by commas; `all` is every model."""
+        from ...sim.explore.progress import MODELS
+
+        given = tuple(MODELS) if names == "all" else tuple(filter(None, names.split(",")))
+        for option, values in (("--progress", given), ("--within", (within,))):
+            for value in values:
+                if value not in MODELS:
+                    raise UsageError(f"{option} cannot be {value!r}; the progress models are {', '.join(MODELS)}")
+        return cls(given, within)
 
 
 @frozen
@@ -48,7 +69,9 @@ class Explored:
         return Compared(bare=is_bare(self.case))
 
 
-def explored(case: Case, device: str, memory: str, limits: Limits, say: Say = silent) -> Explored:
+def explored(
+    case: Case, device: str, memory: str, progress: ProgressModels, limits: Limits, say: Say = silent
+) -> Explored:
     """Call `bankshot.explore` on a case."""
     from ...sim.explore.exploration import explore  # few commands need it
 
@@ -64,6 +87,8 @@ def explored(case: Case, device: str, memory: str, limits: Limits, say: Say = si
         overrides=launch["overrides"],
         device=device,
         memory=memory,
+        progress=progress.names,
+        within=progress.within,
         states=limits.states,
         seconds=limits.seconds,
     )

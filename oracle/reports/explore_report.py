@@ -13,7 +13,7 @@ from .json_entries import case_entry, diagnostic_entry
 from .terminal import say, show_heading
 
 if TYPE_CHECKING:
-    from ...sim import Exploration, Move
+    from ...sim import Exploration, Move, Progress
     from ..judge.explored import Explored
 
 MOST_OUTCOMES = 16  # that are shown
@@ -35,10 +35,19 @@ def show_explored(out: Console, result: Explored) -> None:
             _show_moves(out, outcome.witness)
     if len(exploration.outcomes) > MOST_OUTCOMES:
         say(out, f"\n  {len(exploration.outcomes) - MOST_OUTCOMES:,} more outcomes; --json has all", "dim")
+    _show_progress(out, exploration)
     for finding in exploration.findings:
         out.print()
         say(out, finding.render())
     out.print()
+
+
+def _show_progress(out: Console, exploration: Exploration) -> None:
+    if exploration.progress:
+        out.print()
+    for each in exploration.progress:
+        memory = "" if each.memory == exploration.memory else "   (with sequentially consistent memory)"
+        say(out, f"  {each.sentence}{memory}", "bold" if each.ends is False else "")
 
 
 def _extent(exploration: Exploration) -> str:
@@ -103,7 +112,21 @@ def explored_entry(result: Explored) -> Entry:
             for outcome in exploration.outcomes
         ],
         "deadlocks": [[_move_entry(move) for move in moves] for moves in exploration.deadlocks],
+        "progress": [_progress_entry(each) for each in exploration.progress],
         "findings": [diagnostic_entry(each) for each in exploration.findings],
+    }
+
+
+def _progress_entry(progress: Progress) -> Entry:
+    return {
+        "model": progress.model,
+        "within": progress.within,
+        "ends": progress.ends,
+        "never": progress.never,
+        "sentence": progress.sentence,
+        "memory": progress.memory,
+        "way": [_move_entry(move) for move in progress.way],
+        "cycle": [_move_entry(move) for move in progress.cycle],
     }
 
 

@@ -11,11 +11,13 @@ import numpy as np
 from ..bindings.binding import Key, Output
 from ..fast_dataclass import sealed
 from ..models import Device
+from ..run.dispatch import Dispatch
 from ..run.simulate import prepare
 from ..wgsl.diagnostics import Diagnostic, fail, limits_are_errors
 from ..wgsl.typed import Module
 from .deadlocks import dead_ends, deadlock
 from .search import MODELS, SECONDS, STATES, Graph, search
+from .verdicts import Progress, Verdict, known_model, starvation, verdicts
 from .weak_orders import weak_orders
 from .witness import Move, moves
 
@@ -43,14 +45,16 @@ class Exploration:
     `outcomes`: each once, those with the shortest witness first. `states`: how many states the search found;
     `complete`: it found all. `deadlocks`: steps that lead to a state from which the dispatch cannot end, whatever the
     order, one for each set of places where invocations then are.
+    `progress`: the verdict of each progress model that was asked for.
     `findings`: accesses in an order that only weak memory allows, and that change an outcome, one for each pair of
-    places; deadlocks.
+    places; deadlocks; invocations that may starve under one of the progress models.
     """
 
     outcomes: list[Outcome]
     states: int
     complete: bool
     deadlocks: list[list[Move]]
+    progress: list[Progress]
     findings: list[Diagnostic]
     memory: str
     seconds: float
@@ -72,6 +76,8 @@ def explore(
     device: str | Device = "nvidia",
     out_of_bounds: str | None = None,
     memory: str = "weak",
+    progress: str | Sequence[str] = (),
+    within: str = "fair",
     states: int = STATES,
     seconds: float | None = SECONDS,
 ) -> Exploration:
@@ -81,6 +87,10 @@ def explore(
 
     `memory`: "weak" for WGSL's memory model, in which nothing but a barrier orders accesses to different words; "sc"
     (sequentially consistent) for one in which every load reads what was stored last.
+    `progress`: progress models, which say what workgroups the scheduler must keep running: "fair", "hsa", "obe",
+    "hsa+obe", "lobe" or "none", or several. The verdict on each is whether the dispatch then always ends. `within`: the
+    model for the invocations of each workgroup. Where there are too many states with weak memory, the verdict is that
+    of sequentially consistent memory, and says so.
     `states`, `seconds`: limits of the search; `seconds` None: no limit. Where one ends it, `complete` is False.
     Other arguments are those of `simulate`.
 
@@ -91,6 +101,8 @@ def explore(
     """
     if memory not in MODELS:
         raise fail("unknown-option", f"memory must be one of {', '.join(MODELS)}, not {memory!r}", None)
+    models = [known_model(each) for each in ([progress] if isinstance(progress, str) else progress)]
+    known_model(within)
     dispatch = prepare(
         wgsl,
         grid=grid,
@@ -116,7 +128,11 @@ def explore(
     findings = weak_orders(graph, [end for each, end in found.items() if each not in known])
     findings += [deadlock(graph, state) for state in stuck]
     deadlocks = [moves(graph, state) for state in stuck]
-    return Exploration(outcomes, len(graph.states), graph.complete, deadlocks, findings, memory, graph.seconds, graph)
+    judged = _judged(dispatch, memory, models, within, states, seconds) if models else []
+    findings += starvation(judged)
+    limits = (len(graph.states), graph.complete)
+    asked = [verdict.progress for verdict in judged]
+    return Exploration(outcomes, *limits, deadlocks, asked, findings, memory, graph.seconds, graph)
 
 
 def _distinct(graph: Graph) -> dict[tuple[bytes, ...], int]:
@@ -130,3 +146,14 @@ def _distinct(graph: Graph) -> dict[tuple[bytes, ...], int]:
 def _outputs(graph: Graph, contents: tuple[bytes, ...]) -> dict[Key, Output]:
     pairs = zip(graph.system.outputs, contents, strict=True)
     return {bound.key: bound.output(np.frombuffer(data, np.uint8).copy()) for bound, data in pairs}
+
+
+def _judged(
+    dispatch: Dispatch, memory: str, models: list[str], within: str, states: int, seconds: float | None
+) -> list[Verdict]:
+    """Return the verdicts of progress models, which need the orders of all steps."""
+    judged = verdicts(search(dispatch, memory, states=states, seconds=seconds), models, within)
+    if memory == "sc" or all(verdict.ends is not None for verdict in judged):
+        return judged
+    strong = search(dispatch, "sc", states=states, seconds=seconds)
+    return [verdict if verdict.stuck else verdicts(strong, [verdict.model], within)[0] for verdict in judged]

@@ -100,6 +100,20 @@ class Accesses:
         return shared
 
 
+class _Loads(Accesses):
+    """What one invocation loads from words that it does not share; `shared` are those that it does."""
+
+    def __init__(self, shared: set[int]) -> None:
+        super().__init__()
+        self.shared = shared
+        self.places: dict[int, int] = {}
+
+    def note(self, event: Event, unit: int) -> bool:
+        if event.op != "store":
+            self.places.setdefault(event.word, event.pc)
+        return event.word in self.shared
+
+
 class Invocation:
     """One invocation: `unit` is its number in the grid, workgroup by workgroup."""
 
@@ -151,6 +165,14 @@ class Invocation:
             waiting = tuple(e._replace(args=tuple(substitute(a, decided) for a in e.args)) for e in queue)
             found = self._known[key] = self._known[self._run(thread.pc, registers, own, waiting)]
         return found[0]
+
+    def spins_on(self, thread: Thread) -> dict[int, int]:
+        """Return the words that a thread loads while it spins, each with the step that loads it."""
+        accesses, loads = self._accesses, _Loads(self._accesses.shared)
+        self._accesses = loads
+        self._run(thread.pc, self._restored(thread), dict(thread.own), thread.queue)
+        self._accesses = accesses
+        return loads.places
 
     def _restored(self, thread: Thread) -> list[Any]:
         registers = self._registers.copy()

@@ -49,6 +49,10 @@ class Memory(Protocol):
         """Return what a word holds after the dispatch."""
         ...
 
+    def is_behind(self, memory: Any, unit: int, word: int) -> bool:
+        """Whether a unit may still read a word's value from before the newest store."""
+        ...
+
 
 class Sequential:
     """Sequentially consistent memory: a tuple with the value of each word that was accessed, in the order of their
@@ -82,6 +86,9 @@ class Sequential:
     def value(self, memory: tuple[int, ...], word: int) -> int:
         slot = self._slots.get(word)
         return self._initial[word] if slot is None or slot >= len(memory) else memory[slot]
+
+    def is_behind(self, memory: tuple[int, ...], unit: int, word: int) -> bool:
+        return False
 
     def _written(self, memory: tuple[int, ...], word: int, value: int) -> tuple[int, ...]:
         slot = self._slots.get(word)

@@ -28,7 +28,7 @@ of the state where a model needs it; it is the same in a whole component, since 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
@@ -61,11 +61,14 @@ class Graph(Protocol):
 
 @frozen
 class Model:
-    """Which of several siblings the scheduler must schedule fairly.
+    """Which of several siblings the scheduler must schedule fairly; siblings are workgroups, or invocations of one.
 
-    `guaranteed(able, started)` takes the siblings that can step, ascending, and those that have taken a step.
+    `guaranteed(able, started)` takes the siblings that can step, ascending, and those that have taken a step. `promise`
+    says the same of `{each}`, in words; `under` is how a sentence refers to the model.
     """
 
+    under: str
+    promise: str
     guaranteed: Callable[[Sequence[int], frozenset[int]], Iterable[int]]
     needs_started: bool = False
 
@@ -83,51 +86,84 @@ def _up_to_started(able: Sequence[int], started: frozenset[int]) -> Iterable[int
     return (each for each in able if each <= last)
 
 
+def _lowest_and_started(able: Sequence[int], started: frozenset[int]) -> Iterable[int]:
+    return {*_lowest(able, started), *_started(able, started)}
+
+
 MODELS = {
-    "fair": Model(lambda able, _: able),
-    "hsa": Model(_lowest),
-    "obe": Model(_started, needs_started=True),
-    "hsa+obe": Model(lambda able, started: {*_lowest(able, started), *_started(able, started)}, needs_started=True),
-    "lobe": Model(_up_to_started, needs_started=True),
-    "none": Model(lambda _, __: ()),
+    "fair": Model("under fair scheduling", "every {each} is guaranteed to run", lambda able, _: able),
+    "hsa": Model("under HSA", "HSA guarantees only the first {each} that has not ended", _lowest),
+    "obe": Model("under OBE", "OBE guarantees only {each}s that have started", _started, needs_started=True),
+    "hsa+obe": Model(
+        under="under HSA+OBE",
+        promise="HSA+OBE guarantees only the first {each} that has not ended, and {each}s that have started",
+        guaranteed=_lowest_and_started,
+        needs_started=True,
+    ),
+    "lobe": Model(
+        under="under LOBE",
+        promise="LOBE guarantees only {each}s that have started, and those before them",
+        guaranteed=_up_to_started,
+        needs_started=True,
+    ),
+    "none": Model("without guarantees", "no {each} is guaranteed to run", lambda _, __: ()),
 }
+
+
+# A step: the state or node before, the unit that steps, and the state or node after.
+Step = tuple[int, int, int]
 
 
 @frozen
 class Stuck:
-    """A run that never ends: the units that step to reach its cycle, and those that step in the cycle, forever.
+    """A run that never ends: `way` leads from the first state to `state`, from where the run repeats `cycle` forever.
 
-    `states` are the states before each step of the cycle. In a deadlock, where every unit that has not ended is
-    blocked, the cycle is empty, and `states` has that state alone.
+    In a deadlock, where every unit that has not ended is blocked, the cycle is empty.
     """
 
-    prefix: tuple[int, ...]
-    cycle: tuple[int, ...]
-    states: tuple[int, ...]
+    way: tuple[Step, ...]
+    state: int
+    cycle: tuple[Step, ...]
 
 
-def find_stuck(graph: Graph, model: str, *, within: str = "fair", size: int = 1) -> Stuck | None:
+def find_stuck(
+    graph: Graph,
+    model: str,
+    *,
+    within: str = "fair",
+    size: int = 1,
+    barred: Callable[[set[Step]], set[Step]] | None = None,
+) -> Stuck | None:
     """Return a run that never ends and that the model allows, or None if every allowed run ends.
 
-    `size` is the number of invocations of a workgroup, `within` the model for those of one workgroup. The way to the
-    cycle is a shortest one. If states are missing from the graph, None says only that no such run was found.
+    `size` is the number of invocations of a workgroup, `within` the model for those of one workgroup. `barred` takes
+    the steps inside a component, and returns those that no run takes forever that stays there; memory may bar some.
+    The way to the cycle is a shortest one. If states are missing from the graph, None says only that no such run was
+    found.
     """
-    return _Search(graph, MODELS[model], MODELS[within], size).find()
+    return _Search(graph, MODELS[model], MODELS[within], size, barred).find()
 
 
 # The workgroups and the invocations that have taken a step, as far as the models look at them.
 _Started = tuple[frozenset[int], frozenset[int]]
 # What must step again and again: a workgroup, as its number and -1, or an invocation, as its workgroup and its own.
 _Duty = tuple[int, int]
-# A step: the node before, the unit that steps, and the node after.
-_Step = tuple[int, int, int]
+# Nodes, each with the steps that lead to others of them: the unit, and the node after.
+_Component = dict[int, list[tuple[int, int]]]
 
 
 class _Search:
     """The nodes, each a state with what has started, numbered breadth first."""
 
-    def __init__(self, graph: Graph, model: Model, within: Model, size: int):
-        self.graph, self.model, self.within, self.size = graph, model, within, size
+    def __init__(
+        self,
+        graph: Graph,
+        model: Model,
+        within: Model,
+        size: int,
+        barred: Callable[[set[Step]], set[Step]] | None,
+    ):
+        self.graph, self.model, self.within, self.size, self.barred = graph, model, within, size, barred
         self.nodes: list[tuple[int, _Started]] = []
         self.edges: list[list[tuple[int, int]]] = []
         self.parents: list[tuple[int, int]] = []  # the node before on a shortest way, and the unit that stepped
@@ -135,19 +171,22 @@ class _Search:
         self._duties = cache(self._find_duties)
 
     def find(self) -> Stuck | None:
-        deadlocks = ([number] for number in range(len(self.nodes)) if self._deadlocked(number))
-        cycles = (component for component in components(self.edges) if self._kept(component) is not None)
-        found = min((*deadlocks, *cycles), key=min, default=None)
-        if found is None:
+        deadlocks = (number for number in range(len(self.nodes)) if self._deadlocked(number))
+        cycles = {min(each): each for each in self._components() if self._kept(each) is not None}
+        entry = min((*deadlocks, *cycles), default=None)
+        if entry is None:
             return None
-        walk = self._closed_walk(found)
-        states = [self.nodes[before][0] for before, _, _ in walk] or [self.nodes[found[0]][0]]
-        return Stuck(self._way(min(found)), tuple(unit for _, unit, _ in walk), tuple(states))
+        cycle = self._closed_walk(cycles[entry], entry) if entry in cycles else []
+        # A step that only starts a unit can be left out: the fewer have started, the less is guaranteed.
+        way = tuple(step for step in self._in_states(self._way(entry)) if step[0] != step[2])
+        return Stuck(way, self.nodes[entry][0], self._in_states(cycle))
+
+    def _in_states(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        return tuple((self.nodes[before][0], unit, self.nodes[after][0]) for before, unit, after in steps)
 
     def _explore(self) -> None:
-        start: tuple[int, _Started] = (0, (frozenset[int](), frozenset[int]()))
-        numbers = {start: 0}
-        self.nodes.append(start)
+        self.nodes.append((0, (frozenset(), frozenset())))
+        numbers = {self.nodes[0]: 0}
         self.parents.append((0, -1))
         for number, (state, started) in enumerate(self.nodes):  # which grows here
             successors: list[tuple[int, int]] = []
@@ -171,7 +210,7 @@ class _Search:
     def _deadlocked(self, number: int) -> bool:
         state, _ = self.nodes[number]
         left = frozenset(range(self.graph.units)) - self.graph.finished[state]
-        return bool(left) and left <= self.graph.blocked[state]
+        return not self.edges[number] and bool(left) and left <= self.graph.blocked[state]
 
     def _find_duties(self, number: int, kept: int) -> frozenset[_Duty]:
         """Return what can step and must, where the workgroup `kept` is guaranteed, and those that the model names."""
@@ -189,71 +228,95 @@ class _Search:
         group, one = duty
         return unit // self.size == group if one == -1 else unit == one
 
-    def _kept(self, component: Sequence[int]) -> int | None:
+    def _components(self) -> Iterator[_Component]:
+        """Yield the components in which no step is barred; where some are, those that are left without them."""
+        parts: list[_Component] = [dict(enumerate(self.edges))]
+        while parts:
+            part = parts.pop()
+            for numbers in components(part):
+                inside = set(numbers)
+                component = {number: [each for each in part[number] if each[1] in inside] for number in numbers}
+                barred = self._barred(component)
+                if barred:
+                    parts.append({
+                        number: [(unit, after) for unit, after in steps if (number, unit, after) not in barred]
+                        for number, steps in component.items()
+                    })  # fmt: skip
+                elif any(component.values()):
+                    yield component
+
+    def _barred(self, component: _Component) -> set[Step]:
+        if self.barred is None or not any(component.values()):
+            return set()
+        steps = {
+            (self.nodes[number][0], unit, self.nodes[after][0]): (number, unit, after)
+            for number, successors in component.items()
+            for unit, after in successors
+        }
+        return {steps[each] for each in self.barred(set(steps))}
+
+    def _kept(self, component: _Component) -> int | None:
         """Return a workgroup that can step forever if a run stays in a component, or None if no run may.
 
         A run may if each duty of all nodes is done there.
         """
-        inside = set(component)
-        steps = {unit for number in component for unit, after in self.edges[number] if after in inside}
-        for kept in sorted({unit // self.size for unit in steps}):
-            left = self._duties(component[0], kept).intersection(*(self._duties(number, kept) for number in component))
-            if all(any(self._does(unit, duty) for unit in steps) for duty in left):
+        units = {unit for successors in component.values() for unit, _ in successors}
+        for kept in sorted({unit // self.size for unit in units}):
+            left = self._duties(min(component), kept).intersection(*(self._duties(each, kept) for each in component))
+            if all(any(self._does(unit, duty) for unit in units) for duty in left):
                 return kept
         return None
 
-    def _closed_walk(self, component: Sequence[int]) -> list[_Step]:
+    def _closed_walk(self, component: _Component, entry: int) -> list[Step]:
         """Return the steps of a cycle that a run may repeat forever, from the node that is reached first."""
-        inside, entry = set(component), min(component)
         kept = self._kept(component)
-        if kept is None:
-            return []
-        walk: list[_Step] = []
+        assert kept is not None
+        walk: list[Step] = []
         for duty in sorted({(kept, -1), *self._duties(entry, kept)}):
 
-            def meets(step: _Step, duty: _Duty = duty) -> bool:
+            def meets(step: Step, duty: _Duty = duty) -> bool:
                 return self._does(step[1], duty) or duty not in self._duties(step[2], kept)
 
             if not any(map(meets, walk)):
-                walk += self._shortest(walk[-1][2] if walk else entry, inside, meets)
-        if not walk or walk[-1][2] != entry:
-            walk += self._shortest(walk[-1][2] if walk else entry, inside, lambda step: step[2] == entry)
+                walk += _shortest(component, walk[-1][2] if walk else entry, meets)
+        if walk[-1][2] != entry:
+            walk += _shortest(component, walk[-1][2], lambda step: step[2] == entry)
         return walk
 
-    def _shortest(self, start: int, inside: set[int], last: Callable[[_Step], bool]) -> list[_Step]:
-        """Return the fewest steps from a node inside a component that end with one for which `last` holds."""
-        came: dict[int, _Step | None] = {start: None}
-        for number in (queue := [start]):
-            for unit, after in self.edges[number]:
-                step = (number, unit, after)
-                if after not in inside:
-                    continue
-                if last(step):
-                    walk = [step]
-                    while before := came[walk[-1][0]]:
-                        walk.append(before)
-                    return walk[::-1]
-                if after not in came:
-                    came[after] = step
-                    queue.append(after)
-        return []
-
-    def _way(self, number: int) -> tuple[int, ...]:
-        """Return the units that step on a shortest way to a node."""
-        way: list[int] = []
+    def _way(self, number: int) -> list[Step]:
+        """Return the steps of a shortest way to a node."""
+        way: list[Step] = []
         while number:
-            number, unit = self.parents[number]
-            way.append(unit)
-        return tuple(way[::-1])
+            before, unit = self.parents[number]
+            way.append((before, unit, number))
+            number = before
+        return way[::-1]
 
 
-def components(edges: Sequence[Sequence[tuple[int, int]]]) -> Iterator[list[int]]:
+def _shortest(component: _Component, start: int, last: Callable[[Step], bool]) -> list[Step]:
+    """Return the fewest steps from a node in a component that end with one for which `last` holds."""
+    came: dict[int, Step | None] = {start: None}
+    for number in (queue := [start]):
+        for unit, after in component[number]:
+            step = (number, unit, after)
+            if last(step):
+                walk = [step]
+                while before := came[walk[-1][0]]:
+                    walk.append(before)
+                return walk[::-1]
+            if after not in came:
+                came[after] = step
+                queue.append(after)
+    return []
+
+
+def components(edges: Mapping[int, Sequence[tuple[int, int]]]) -> Iterator[list[int]]:
     """Yield the strongly connected components of a graph whose edges are (label, target), by Tarjan's algorithm."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
     on_stack: set[int] = set()
-    for root in range(len(edges)):
+    for root in edges:
         if root in index:
             continue
         index[root] = low[root] = len(index)

@@ -100,6 +100,10 @@ class Weak:
         slot = self._slots.get(word)
         return self._initial[word] if slot is None or slot >= len(memory) else memory[slot].history[-1].value
 
+    def is_behind(self, memory: Contents, unit: int, word: int) -> bool:
+        slot = self._slots.get(word)
+        return slot is not None and slot < len(memory) and memory[slot].views[unit] < len(memory[slot].history) - 1
+
     def _slot(self, word: int) -> int:
         slot = self._slots.get(word)
         if slot is None:

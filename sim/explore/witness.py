@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from ..fast_dataclass import sealed
 from ..wgsl.source import Span
 from .invocations import Event, apply
+from .progress import Step
 from .search import Graph, Taken
 
 
@@ -30,12 +31,21 @@ def moves(graph: Graph, state: int) -> list[Move]:
     return [_move(graph, before, unit, taken) for before, _, unit, taken in taken_steps(graph, state)]
 
 
+def moves_along(graph: Graph, steps: Iterable[Step]) -> list[Move]:
+    """Return steps, each given by the state before, its unit and the state after, as moves."""
+    return [_move(graph, before, unit, _taken(graph, before, unit, after)) for before, unit, after in steps]
+
+
 def taken_steps(graph: Graph, state: int) -> Iterator[tuple[int, int, int, Taken]]:
     """Yield each step of a shortest way to a state: the states before and after it, its unit, and what it does."""
     for before, after in pairwise(graph.path(state)):
-        unit, reached = graph.parents[after][1], graph.states[after]
-        steps = graph.system.steps(graph.states[before])
-        yield before, after, unit, next(taken for who, found, taken in steps if who == unit and found == reached)
+        unit = graph.parents[after][1]
+        yield before, after, unit, _taken(graph, before, unit, after)
+
+
+def _taken(graph: Graph, before: int, unit: int, after: int) -> Taken:
+    steps, reached = graph.system.steps(graph.states[before]), graph.states[after]
+    return next(taken for who, found, taken in steps if who == unit and found == reached)
 
 
 def _move(graph: Graph, before: int, unit: int, taken: Taken) -> Move:
@@ -48,7 +58,7 @@ def _move(graph: Graph, before: int, unit: int, taken: Taken) -> Move:
 def _phrase(graph: Graph, taken: Taken, newest: int) -> str:
     event, results = taken.event, taken.results
     if event.kind == "spin":
-        return "repeats a loop that accesses no memory"
+        return "repeats a loop in which nothing changes"
     name = graph.system.words.name(event.word)
     if results is None:
         return f"leaves its {'load' if event.op == 'load' else 'access'} of {name} for later"

@@ -75,3 +75,64 @@ def test_the_page_shows_what_is_printed(tmp_path):
     (tmp_path / "guarded.wgsl").write_text(text)
     result = bankshot(tmp_path / "guarded.wgsl", "--grid", "2")
     assert shown in result.stdout
+
+
+@pytest.fixture
+def documented(tmp_path):
+    """The kernel of `docs/explore.md` that may starve, and what the page says that Bankshot prints."""
+    page = (Path(__file__).parents[2] / "docs" / "explore.md").read_text(encoding="utf-8")
+    _, section = page.split("## Progress\n")
+    kernel, printed = (re.search(rf"```{kind}\n(.*?)```", section, re.DOTALL)[1] for kind in ("wgsl", "text"))
+    (tmp_path / "lookback.wgsl").write_text(kernel, encoding="utf-8")
+    return tmp_path / "lookback.wgsl", printed
+
+
+def test_progress_is_shown_as_the_page_has_it(documented):
+    path, printed = documented
+    result = bankshot(path, "--grid", "3", "--bind", "sums=zeros:u32:3", "--progress", "fair,lobe,obe")
+    assert result.exit_code == 1
+    assert printed in result.stdout
+    assert (
+        "lookback.wgsl:8:26: error: workgroup (1, 0, 0) may wait here forever for sums[0], under OBE" in result.stdout
+    )
+    assert "lookback.wgsl:12:5: note: workgroup (0, 0, 0) stores to it here" in result.stdout
+
+
+def test_json_has_the_verdict_of_each_model_with_its_run(documented):
+    path, _ = documented
+    result = bankshot(path, "--grid", "3", "--bind", "sums=zeros:u32:3", "--progress", "all", "--json")
+    (case,) = json.loads(result.stdout)["cases"]
+    ends = {each["model"]: each["ends"] for each in case["progress"]}
+    assert ends == {"fair": True, "hsa": True, "obe": False, "hsa+obe": True, "lobe": True, "none": False}
+    obe = case["progress"][2]
+    assert (obe["within"], obe["never"], obe["memory"], obe["way"]) == ("fair", False, "weak", [])
+    assert [(step["workgroup"], step["line"]) for step in obe["cycle"]] == [([1, 0, 0], 8)]
+    assert [finding["code"] for finding in case["findings"]] == ["starvation"]
+
+
+def test_models_that_the_kernel_ends_under_are_no_finding(documented):
+    path, _ = documented
+    result = bankshot(path, "--grid", "3", "--bind", "sums=zeros:u32:3", "--progress", "lobe")
+    assert result.exit_code == 0
+    assert "ends under LOBE" in result.stdout
+
+
+@pytest.mark.parametrize("wrong", [("--progress", "fair,often"), ("--within", "often")])
+def test_a_progress_model_that_does_not_exist(path, wrong):
+    result = bankshot(path, *ARGUMENTS, *wrong)
+    assert result.exit_code == 2
+    assert f"{wrong[0]} cannot be 'often'; the progress models are fair, hsa," in result.stderr
+
+
+def test_a_verdict_of_another_memory_model_says_so(tmp_path):
+    lock = """
+@group(0) @binding(0) var<storage, read_write> m: array<atomic<u32>, 1>;
+@compute @workgroup_size(1) fn main() {
+    while atomicExchange(&m[0], 1u) == 1u {}
+    atomicStore(&m[0], 0u);
+}
+"""
+    (tmp_path / "lock.wgsl").write_text(lock)
+    options = ("--grid", "2", "--bind", "m=zeros:u32:1", "--states", "200", "--progress", "obe")
+    result = bankshot(tmp_path / "lock.wgsl", *options)
+    assert "  ends under OBE   (with sequentially consistent memory)\n" in result.stdout

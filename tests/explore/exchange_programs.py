@@ -82,3 +82,36 @@ def _statements(at: int, each: Exchange) -> Iterator[str]:
         return
     read = f"atomicLoad({word})" if each.stores is None else f"atomicExchange({word}, {each.stores}u)"
     yield f"at = select({at + 1}u, {each.target}u, {read} == {each.tests}u);"
+
+
+STORE, WAIT = Exchange(0, stores=1), Exchange(0, tests=0)
+STORE_1, WAIT_1 = Exchange(1, stores=1), Exchange(1, tests=0, target=1)
+LOCK = (Exchange(0, stores=1, tests=1), Exchange(0, stores=0))
+UNLOCKED = (Exchange(0, tests=1), Exchange(0, stores=1))  # a lock that tests and sets in two steps
+
+# Each program, with the models under which every run ends.
+BY_HAND = {
+    "no loop": (((STORE,), (STORE_1,)), "fair hsa obe hsa+obe lobe none"),
+    # `obe`: the second workgroup starts alone and spins. `lobe`: it starts, so the first must run.
+    "the first stores what the second waits for": (((STORE,), (WAIT,)), "fair hsa hsa+obe lobe"),
+    # `lobe` and `hsa`: the first spins alone, and owes the second nothing.
+    "the second stores what the first waits for": (((WAIT,), (STORE,)), "fair"),
+    # `hsa`: the second takes the lock, and the first spins. `obe`: who holds the lock has started.
+    "spin lock": ((LOCK, LOCK), "fair obe hsa+obe lobe"),
+    "spin lock of three": ((LOCK, LOCK, LOCK), "fair obe hsa+obe lobe"),
+    "lock that two can take": ((UNLOCKED, UNLOCKED), ""),
+    "two flags, each way": (((STORE, WAIT_1), (STORE_1, Exchange(0, tests=0, target=1))), "fair"),
+    "one waits for itself": (((WAIT, STORE), ()), ""),
+    # The second waits for the first, and the third for the second. `hsa`: the first, then the second.
+    "chain, upwards": (((STORE,), (WAIT, STORE_1), (Exchange(1, tests=0),)), "fair hsa hsa+obe lobe"),
+    "chain, downwards": (((Exchange(1, tests=0),), (WAIT, STORE_1), (STORE,)), "fair"),
+    # The third stores once the first has; the second waits for it. `hsa`: the second spins before the third starts.
+    "the second waits for the third": (((STORE,), (Exchange(1, tests=0),), (WAIT, STORE_1)), "fair"),
+    # `hsa+obe`: the third stores and waits for the second, which is neither the first nor started.
+    "the third holds up the first until the second stores": (
+        ((Exchange(1, tests=1),), (STORE,), (STORE_1, Exchange(0, tests=0, target=1), Exchange(1, stores=0))),
+        "fair lobe",
+    ),
+    # Each undoes what the other waits for: with weak fairness both may step forever in every model.
+    "a livelock that luck ends": (((Exchange(0, 0, 1),), (Exchange(0, 1, 0),)), ""),
+}

@@ -8,39 +8,7 @@ import random
 import pytest
 
 from bankshot.sim.explore.progress import MODELS, Graph, Stuck, find_stuck
-from tests.explore.exchange_programs import Exchange, Program, States, states
-
-STORE, WAIT = Exchange(0, stores=1), Exchange(0, tests=0)
-STORE_1, WAIT_1 = Exchange(1, stores=1), Exchange(1, tests=0, target=1)
-LOCK = (Exchange(0, stores=1, tests=1), Exchange(0, stores=0))
-UNLOCKED = (Exchange(0, tests=1), Exchange(0, stores=1))  # a lock that tests and sets in two steps
-
-# Each program, with the models under which every run ends.
-BY_HAND = {
-    "no loop": (((STORE,), (STORE_1,)), "fair hsa obe hsa+obe lobe none"),
-    # `obe`: the second workgroup starts alone and spins. `lobe`: it starts, so the first must run.
-    "the first stores what the second waits for": (((STORE,), (WAIT,)), "fair hsa hsa+obe lobe"),
-    # `lobe` and `hsa`: the first spins alone, and owes the second nothing.
-    "the second stores what the first waits for": (((WAIT,), (STORE,)), "fair"),
-    # `hsa`: the second takes the lock, and the first spins. `obe`: who holds the lock has started.
-    "spin lock": ((LOCK, LOCK), "fair obe hsa+obe lobe"),
-    "spin lock of three": ((LOCK, LOCK, LOCK), "fair obe hsa+obe lobe"),
-    "lock that two can take": ((UNLOCKED, UNLOCKED), ""),
-    "two flags, each way": (((STORE, WAIT_1), (STORE_1, Exchange(0, tests=0, target=1))), "fair"),
-    "one waits for itself": (((WAIT, STORE), ()), ""),
-    # The second waits for the first, and the third for the second. `hsa`: the first, then the second.
-    "chain, upwards": (((STORE,), (WAIT, STORE_1), (Exchange(1, tests=0),)), "fair hsa hsa+obe lobe"),
-    "chain, downwards": (((Exchange(1, tests=0),), (WAIT, STORE_1), (STORE,)), "fair"),
-    # The third stores once the first has; the second waits for it. `hsa`: the second spins before the third starts.
-    "the second waits for the third": (((STORE,), (Exchange(1, tests=0),), (WAIT, STORE_1)), "fair"),
-    # `hsa+obe`: the third stores and waits for the second, which is neither the first nor started.
-    "the third holds up the first until the second stores": (
-        ((Exchange(1, tests=1),), (STORE,), (STORE_1, Exchange(0, tests=0, target=1), Exchange(1, stores=0))),
-        "fair lobe",
-    ),
-    # Each undoes what the other waits for: with weak fairness both may step forever in every model.
-    "a livelock that luck ends": (((Exchange(0, 0, 1),), (Exchange(0, 1, 0),)), ""),
-}
+from tests.explore.exchange_programs import BY_HAND, Exchange, Program, States, states
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -121,7 +89,7 @@ def test_a_guaranteed_workgroup_need_not_schedule_one_particular_invocation():
     graph = graph_of(edges, {0: {1}, 1: {1, 2}, 2: {0, 1, 2}, 3: {0, 1, 2, 3}}, 4)
     stuck = find_stuck(graph, "fair", within="none", size=2)
     assert stuck is not None
-    assert sorted(set(stuck.cycle)) == [0, 3]
+    assert {unit for _, unit, _ in stuck.cycle} == {0, 3}
     assert find_stuck(graph, "fair", within="fair", size=2) is None
 
 
@@ -130,7 +98,7 @@ def test_who_cannot_step_for_a_while_is_owed_nothing():
     graph = graph_of([[(0, 1), (1, 2)], [(0, 0)], [(0, 3)], []], {2: {1}, 3: {0, 1}}, 2)
     stuck = find_stuck(graph, "fair")
     assert stuck is not None
-    assert stuck.cycle == (0, 0)
+    assert stuck.cycle == ((0, 0, 1), (1, 0, 0))
 
 
 # ---- deadlocks and what is missing ------------------------------------------------------------------
@@ -139,7 +107,7 @@ def test_who_cannot_step_for_a_while_is_owed_nothing():
 def test_a_deadlock_is_a_run_that_never_ends_under_every_model():
     graph = States([[(1, 1)], []], [frozenset(), frozenset({1})], [frozenset(), frozenset({0})], 2)
     for model in MODELS:
-        assert find_stuck(graph, model) == Stuck((1,), (), (1,))
+        assert find_stuck(graph, model) == Stuck(((0, 1, 1),), 1, ())
 
 
 def test_a_state_that_was_not_expanded_is_no_deadlock():
@@ -150,7 +118,23 @@ def test_a_state_that_was_not_expanded_is_no_deadlock():
 def test_the_way_to_the_cycle_is_a_shortest_one():
     graph = graph_of([[(0, 1), (1, 3)], [(0, 2)], [(0, 2)], [(1, 3)]], {}, 2)
     stuck = find_stuck(graph, "none")
-    assert stuck == Stuck((1,), (1,), (3,))
+    assert stuck == Stuck(((0, 1, 3),), 3, ((3, 1, 3),))
+
+
+def test_no_run_takes_a_barred_step_forever():
+    # From state 0 unit 0 may repeat its step, or leave to state 1, where it may too.
+    graph = graph_of([[(0, 0), (0, 1)], [(0, 1)]], {}, 1)
+    stays = {(0, 0, 0), (1, 0, 1)}
+    assert find_stuck(graph, "fair", barred=lambda steps: steps & stays) is None
+    stuck = find_stuck(graph, "fair", barred=lambda steps: steps & {(0, 0, 0)})
+    assert stuck == Stuck(((0, 0, 1),), 1, ((1, 0, 1),))
+
+
+def test_without_barred_steps_a_component_falls_apart():
+    # 0 -> 1 -> 2 -> 0, and 1 -> 1; the step from 2 to 0 is barred.
+    graph = graph_of([[(0, 1)], [(0, 2), (0, 1)], [(0, 0)]], {}, 1)
+    stuck = find_stuck(graph, "fair", barred=lambda steps: steps & {(2, 0, 0)})
+    assert stuck == Stuck(((0, 0, 1),), 1, ((1, 0, 1),))
 
 
 def test_a_long_chain_of_states_is_no_recursion():
@@ -158,7 +142,7 @@ def test_a_long_chain_of_states_is_no_recursion():
     graph = graph_of([[(0, at + 1)] for at in range(length)] + [[(0, length)]], {}, 1)
     stuck = find_stuck(graph, "fair")
     assert stuck is not None
-    assert len(stuck.prefix) == length
+    assert len(stuck.way) == length
 
 
 # ---- the definitions, applied to one run -----------------------------------------------------------
@@ -186,16 +170,20 @@ def owed(graph: Graph, model: str, state: int, started: frozenset[int]) -> set[i
 def assert_allowed(graph: Graph, model: str, stuck: Stuck) -> None:
     """Follow the run: it closes, and owes nothing forever to a unit that never steps in it."""
     state, started = 0, frozenset[int]()
-    for unit in stuck.prefix:
-        state, started = dict(graph.edges[state])[unit], started | {unit}
-    debts = list[set[int]]()
-    for unit, before in zip(stuck.cycle, stuck.states, strict=True):
-        assert state == before
-        debts.append(owed(graph, model, state, started | {*stuck.cycle}))
-        state = dict(graph.edges[state])[unit]
-    assert state == stuck.states[0]
+    for before, unit, after in stuck.way:
+        assert before == state
+        assert (unit, after) in graph.edges[state]
+        state, started = after, started | {unit}
+    assert state == stuck.state
+    steps, debts = {unit for _, unit, _ in stuck.cycle}, list[set[int]]()
+    for before, unit, after in stuck.cycle:
+        assert before == state
+        assert (unit, after) in graph.edges[state]
+        debts.append(owed(graph, model, state, started | steps))
+        state = after
+    assert state == stuck.state
     assert stuck.cycle
-    assert set.intersection(*debts) <= {*stuck.cycle}
+    assert set.intersection(*debts) <= steps
 
 
 def lasso_exists(graph: Graph, model: str) -> bool:
