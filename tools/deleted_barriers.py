@@ -32,7 +32,7 @@ BUDGET = 100_000  # iterations of a loop
 
 @dataclass
 class Answer:
-    """What became of one barrier: found, redundant, not reached, missed or out of time."""
+    """The answer for one barrier: found, redundant, not reached, missed or out of time."""
 
     shader: str
     line: int
@@ -116,7 +116,7 @@ def checked(path: Path) -> bankshot.Module:
 
 
 def without(text: str, match: re.Match[str]) -> str:
-    """The text without one barrier; all else stays in its place."""
+    """The text without one barrier; all else stays where it is."""
     load = match[0].startswith("workgroupUniformLoad")
     return text[: match.start()] + ("*(" if load else "_ = 0").rjust(len(match[0])) + text[match.end() :]
 
