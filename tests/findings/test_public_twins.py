@@ -67,7 +67,7 @@ def render(twin: dict[str, Any], side: int) -> str:
     return enable + HEAD + ALTERNATIVES.sub(rf"\{side}", twin.get("module", "") + text)
 
 
-def findings(text: str, twin: dict[str, Any]) -> list[bankshot.Finding]:
+def findings(text: str, twin: dict[str, Any], replay: bool = True) -> list[bankshot.Finding]:
     size, groups = sizes(twin)
     count = max(LEAST, math.prod(size) * math.prod(groups))
     bindings: dict[str, Any] = {
@@ -77,9 +77,10 @@ def findings(text: str, twin: dict[str, Any]) -> list[bankshot.Finding]:
         "v": np.zeros((count // 4, 4), np.uint32),
         "count": np.zeros(64, np.uint32),
     }
-    if "image" in text:
-        bindings["image"] = np.zeros((8, 64), np.uint32)
-    return bankshot.simulate(bankshot.check(text, uniformity="off"), grid=groups, bindings=bindings).findings
+    more = {"image": np.zeros((8, 64), np.uint32), "cells": bytes(8 * count), "queue": bytes(4 + 4 * count)}
+    bindings |= {name: value for name, value in more.items() if re.search(rf"@binding\(5\).* {name}:", text)}
+    module = bankshot.check(text, uniformity="off")
+    return bankshot.simulate(module, grid=groups, bindings=bindings, replay=replay).findings
 
 
 def places(found: list[bankshot.Finding]) -> set[tuple[str, int]]:
@@ -87,15 +88,17 @@ def places(found: list[bankshot.Finding]) -> set[tuple[str, int]]:
     return {(f.code, span.line) for f in found for _, span in f.spans}
 
 
-@pytest.mark.parametrize("batch", [512, 1], ids=["side by side", "one by one"])
+@pytest.mark.parametrize(
+    ("batch", "replay"), [(512, True), (1, False)], ids=["side by side", "one by one, without verdicts"]
+)
 @pytest.mark.parametrize("name", TWINS)
-def test_public_twins(name: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_public_twins(name: str, batch: int, replay: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "_LANES_PER_BATCH", batch)
     twin = TWINS[name]
     right, wrong = render(twin, 1), render(twin, 2)
     assert right != wrong
     marks = {(mark, n) for n, line in enumerate(wrong.splitlines(), 1) for mark in MARK.findall(line)}
-    assert [f.render() for f in findings(right, twin)] == []
-    found = places(findings(wrong, twin))
+    assert [f.render() for f in findings(right, twin, replay)] == []
+    found = places(findings(wrong, twin, replay))
     assert found <= marks
     assert {code for code, _ in found} == {code for code, _ in marks}
