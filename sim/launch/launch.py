@@ -161,6 +161,10 @@ class Launch:
         """Return the contents of every writable binding, by the key it was passed with."""
         return {b.key: self.output(b) for b in self._bound if b.writable}
 
+    def variable_of(self, key: Key) -> str:
+        """Return the name of the variable that was passed with this key."""
+        return next(b.variable.name for b in self._bound if b.key == key)
+
     def number(self, place: int) -> int:
         """Return the number in the grid of the workgroup at this position of the launch order."""
         return int(self._order[place]) if self._order.size else place

@@ -21,7 +21,7 @@ from ..models import Device
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
 from .race_tables import WatchedAccesses
-from .schedules import MIRRORED, Schedule
+from .schedules import Schedule
 
 # The codes of policies. `zero-buffers` is zero in `BUFFERS` and clamp elsewhere.
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP, "zero-buffers": at.CLAMP}
@@ -193,7 +193,7 @@ class MachineArrays:
     def _places_taken(self, size: int) -> NDArray[np.int64]:
         """Return the invocation of a lockstep group that each of its lanes runs."""
         lanes, group = np.arange(size), self.device.subgroup_size if self.program.exchanges_values else 1
-        if self.schedule != MIRRORED or size % group:
+        if not self.schedule.mirrors or size % group:
             return lanes
         return lanes.reshape(-1, group)[::-1].ravel()
 

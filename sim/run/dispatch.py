@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.dead_flops import DEAD_FLOPS
+from ..analysis.influence import Influence, find_influence
 from ..bindings.binding import Bound
 from ..bindings.buffers import hide, words
+from ..bindings.variation import vary
 from ..bounded_cache import remember
 from ..codegen.build import build, build_with_bounds, build_with_dead_flops, build_with_sites, draft, lowered
 from ..codegen.interleaved import MIN_SPEEDUP, interleaving_speedup
@@ -72,9 +74,10 @@ class Dispatch:
 
     def workgroups_per_batch(self, how: RunOptions) -> int:
         """Return how many workgroups run side by side in the lanes of one batch."""
-        if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.granularity != "workgroup" or how.ignored is not None:
+        if how.schedule.granularity != "workgroup" or how.ignored is not None:
             return 1
-        return max(1, min(_LANES_PER_BATCH // self.lanes, prod(self.grid)))
+        usual = 1 if self.lanes >= _LANES_PER_BATCH // 4 else _LANES_PER_BATCH // self.lanes
+        return max(1, min(max(usual, how.schedule.beside), prod(self.grid)))
 
     def _interleaved(self, launch: Launch) -> int:
         """Return how many workgroups to interleave instead: 0, or enough to fill a vector with a lane of each."""
@@ -84,6 +87,18 @@ class Dispatch:
         return (
             several if interleaving_speedup(launch.program, several, launch.sample_loop_lanes()) >= MIN_SPEEDUP else 0
         )
+
+    @cached_property
+    def influence(self) -> Influence:
+        """What the loads, atomic operations and variables of its program influence."""
+        return find_influence(lowered(self.pipeline, **self._options(frozenset(), self.how)))
+
+    def varied(self) -> tuple[Dispatch, list[str]]:
+        """Return the dispatch with other values in its buffers, and their names: of those that decide neither a branch
+        nor an address."""
+        bound = [vary(b) if self.influence.only_data(b.variable.name) else b for b in self.bound]
+        changed = [new.variable.name for old, new in zip(self.bound, bound, strict=True) if old is not new]
+        return replace(self, bound=bound, ready_memory=[], stops=[]), changed
 
     @property
     def rounding(self) -> Rounding:

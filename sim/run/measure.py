@@ -20,7 +20,7 @@ from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.inactive_lane import find_inactive_lane_reads, shuffles
 from ..findings.redundant_barriers import find_redundant
-from ..findings.replay import Changes, Judge
+from ..findings.replay import Changes, Judge, Verdicts
 from ..findings.table import depending_on
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
@@ -82,7 +82,7 @@ def _judged(
     dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding], replay: bool
 ) -> list[Finding]:
     """Return the findings, with verdicts if `replay`, and those that only reruns show. All workgroups have run."""
-    judged = Judge(dispatch.run, launch, outcome).judge(findings) if replay and findings else list(findings)
+    judged = Judge(_verdicts(dispatch), launch, outcome).judge(findings) if replay and findings else list(findings)
     if "uninit" in probes:
         judged += find_unwritten_atomics(dispatch.run, launch, outcome, judged)
     if "bounds" in probes:
@@ -90,6 +90,16 @@ def _judged(
     if "races" in probes:
         judged += find_order_dependence(dispatch.run, launch, outcome, judged)
     return judged
+
+
+def _verdicts(dispatch: Dispatch) -> Verdicts:
+    """Return what the verdicts of a dispatch are decided with."""
+
+    def varied() -> tuple[Verdicts, list[str]]:
+        other, buffers = dispatch.varied()
+        return Verdicts(other.run, lambda: dispatch.influence, None), buffers
+
+    return Verdicts(dispatch.run, lambda: dispatch.influence, varied)
 
 
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
