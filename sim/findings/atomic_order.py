@@ -11,7 +11,8 @@ from ..launch.partition import Outcome
 from ..launch.schedules import MIRRORED, REVERSED
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import Runner, differences, rerun_budget
+from .replay import differences, rerun_budget
+from .runner import Runner
 from .table import ATOMIC_ORDER, OUT_OF_BOUNDS, RACE
 
 _HARMLESS = ("same-value", "unseen")

@@ -14,24 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Protocol, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.influence import Influence, Node
 from ..bindings.binding import Key, Output
 from ..fast_dataclass import frozen
-from ..ir.sites import SourceSite
 from ..launch.launch import Filling, Launch
 from ..launch.partition import Outcome
 from ..launch.race_tables import race_rows
 from ..launch.schedules import Schedule, schedule, side_by_side
-from ..launch.tracing import Trace
 from ..machine import layout as at
 from ..wgsl.diagnostics import Note
 from .finding import Finding
 from .races import find_races
+from .runner import Changes, Runner
 from .table import KINDS, RACE
 
 # What unwritten memory is filled with, by what it is called. No value shows every use: a NaN has even bits, and words
@@ -45,28 +42,6 @@ _MOST_SERIAL = 1 << 16  # invocations that a rerun may still run one by one
 _MOST_BESIDE = 8  # colliding workgroups that a rerun begins with, side by side
 _ACCESSES = ("load", "store", "atomic")
 _SLACK = 1000  # backward jumps that a rerun may make beyond four times those of the first run
-
-
-class Changes(TypedDict, total=False):
-    """The members of `RunOptions` that a rerun may change."""
-
-    policy: str
-    budget: int
-    schedule: Schedule
-    filling: Filling
-    ignored: SourceSite | None
-    threads: int | None
-    trace: Trace | None
-    poisoned: frozenset[int]
-    chosen: NDArray[np.int64] | None
-
-
-class Runner(Protocol):
-    """Runs the dispatch again, with these probes and changes."""
-
-    def __call__(
-        self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, /, **changes: Unpack[Changes]
-    ) -> tuple[Launch, Outcome]: ...
 
 
 @frozen
@@ -159,7 +134,7 @@ class Judge:
         if finding.code != RACE.code or finding.verdict not in ("same-value", "unseen"):
             return finding
         buffers, races = self._races_with_other_data
-        again = races.get(_places(finding))
+        again = races.get(finding.race_places)
         if not buffers or again is None:
             return finding
         data = f"with other values in {' and '.join(buffers)}"
@@ -185,12 +160,7 @@ class Judge:
         if outcome.finished < launch.count:
             return [], {}
         found = Judge(how, launch, outcome).judge(find_races(launch, outcome))
-        return buffers, {_places(finding): finding for finding in found}
-
-
-def _places(finding: Finding) -> Hashable:
-    """Return what tells the races of a run apart: the two places, and whether they are in two workgroups."""
-    return frozenset(span for _, span in finding.spans), finding.epoch is None
+        return buffers, {finding.race_places: finding for finding in found}
 
 
 def _open_values(finding: Finding, launch: Launch, influence: Influence) -> set[Node]:

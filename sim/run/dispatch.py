@@ -23,7 +23,7 @@ from ..codegen.interleaved import MIN_SPEEDUP, interleaving_speedup
 from ..codegen.program import Program
 from ..dump import Stages
 from ..fast_dataclass import frozen
-from ..findings.replay import Changes
+from ..findings.runner import Changes
 from ..instrument.shadows import Shadow
 from ..ir.rounding import Rounding
 from ..launch.device_memory import DeviceMemory
