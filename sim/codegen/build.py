@@ -274,6 +274,7 @@ def _finish(
         tables.margin_count,
         find_order_dependent_atomics(lowered, uses),
         interleaved,
+        emitter.flow.waits,
     )
 
 

@@ -109,7 +109,7 @@ class Launch:
         self._touched = np.zeros(words if "touched" in program.probe_names else 1, np.uint8)
         self._lanes = self._setup.lockstep_groups.lanes
         self.count = prod(grid) if options.chosen is None else len(options.chosen)
-        self._order = options.schedule.order(self.count)
+        self._order = (LOCKSTEP if program.waits else options.schedule).order(self.count)
         if options.chosen is not None:
             self._order = options.chosen[self._order] if self._order.size else options.chosen
         self._without_probes, self._all_end = without_probes, False

@@ -5,8 +5,12 @@
   If subgroups exchange values, the order of subgroups is reversed, that of the lanes in them is not.
 - `side-by-side(a,b,…)`: as lockstep, but these workgroups, by number in the grid, begin, in lockstep with each other.
 - `subgroup-serial`: one subgroup after another runs to the next barrier.
+- `turns(seed)`: up to eight workgroups take turns from barrier to barrier, in an order that is drawn anew at each. Each
+  is in lockstep. They begin in a drawn order, too.
 - `reversed`, `random(seed)`: one invocation after another (one subgroup after another, if they exchange values) runs to
   the next barrier, in descending order or in an order that is drawn anew at each barrier. Workgroups likewise.
+
+Workgroups of a program that waits for other workgroups begin in grid order in all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ from ..wgsl.diagnostics import fail
 class Schedule:
     """An order of execution.
 
-    `granularity` says what runs to the next barrier in lockstep: workgroup, subgroup or invocation. `seed` is FORWARD,
+    `granularity` says what runs to the next barrier in lockstep: all workgroups of a batch (workgroup), one of them
+    (turns), a subgroup or an invocation. `seed` is FORWARD,
     BACKWARD or a number that draws the order. `beside`: at least so many workgroups run side by side, in lockstep;
     `first`: the workgroups that begin, by number in the grid.
     """
@@ -73,12 +78,14 @@ def schedule(name: str) -> Schedule:
             return each
     if beside := re.fullmatch(r"side-by-side\((\d+(?:,\d+)+)\)", name):
         return side_by_side(dict.fromkeys(map(int, beside[1].split(","))))
+    if drawn := re.fullmatch(r"turns\((\d+)\)", name):
+        return Schedule(name, "turns", 1 + int(drawn[1]) % (1 << 32), beside=8)
     drawn = re.fullmatch(r"random\((\d+)\)", name)
     if drawn is None:
         names = ", ".join(each.name for each in _FIXED)
         raise fail(
             "unknown-option",
-            f"schedule cannot be {name!r}; it is one of {names}, side-by-side(a,b) or random(seed)",
+            f"schedule cannot be {name!r}; it is one of {names}, side-by-side(a,b), turns(seed) or random(seed)",
             None,
         )
     return Schedule(name, "invocation", 1 + int(drawn[1]) % (1 << 32))

@@ -74,6 +74,8 @@ class Dispatch:
 
     def workgroups_per_batch(self, how: RunOptions) -> int:
         """Return how many workgroups run side by side in the lanes of one batch."""
+        if how.schedule.granularity == "turns":
+            return min(how.schedule.beside, prod(self.grid))
         if how.schedule.granularity != "workgroup" or how.ignored is not None:
             return 1
         usual = 1 if self.lanes >= _LANES_PER_BATCH // 4 else _LANES_PER_BATCH // self.lanes
@@ -115,6 +117,9 @@ class Dispatch:
         how = replace(self.how, **changes)
         build = partial(_built, self.pipeline, **self._options(probes, how))
         program = build()
+        if program.waits and how.schedule.granularity == "workgroup":
+            build = partial(build, workgroups_per_batch=1)  # else one waits for another in lockstep with it
+            program = build()
         device_memory = self.ready_memory.pop() if self.ready_memory else None
         without_probes = partial(self._stopped, how) if program.probe_names else None
         launch = Launch(program, self.bound, self.grid, self.device, how, device_memory, without_probes)
@@ -176,9 +181,13 @@ class Dispatch:
     def _how_built(self) -> dict[str, Any]:
         return {
             "rounding": self.rounding,
-            "workgroups_per_batch": self.workgroups_per_batch(self.how),
+            "workgroups_per_batch": 1 if self._waits else self.workgroups_per_batch(self.how),
             "policy": self.how.policy,
         }
+
+    @cached_property
+    def _waits(self) -> bool:
+        return _built(self.pipeline, **self._options(frozenset(), self.how)).waits
 
     def launch(self, program: Program, bound: list[Bound]) -> Launch:
         return Launch(program, bound, self.grid, self.device, self.how)

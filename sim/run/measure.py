@@ -91,7 +91,7 @@ def _judged(
         judged += find_inactive_lane_reads(dispatch.run, launch, outcome)
     if "races" in probes:
         judged += find_component_races(dispatch.run, launch, judged)
-        judged += find_order_dependence(dispatch.run, launch, outcome, judged)
+        judged += find_order_dependence(dispatch.run, lambda: dispatch.influence, launch, outcome, judged)
     return judged
 
 
