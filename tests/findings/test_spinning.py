@@ -143,3 +143,20 @@ def test_a_workgroup_that_takes_its_turn_sees_its_own_memory() -> None:
         done = run(body, size, schedule="turns(5)", probes="none")
         rows = (np.arange(size * GROUPS) % 7).reshape(GROUPS, size)[:, ::-1] + np.arange(GROUPS)[:, None]
         assert done.outputs["y"].tolist() == rows.reshape(-1).tolist()
+
+
+def test_subgroups_wait_at_a_barrier_for_one_that_spins() -> None:
+    body = """
+    if i == 0u { s[0] = 7u; }
+    workgroupBarrier();
+    if i < 32u { while atomicLoad(&state[0]) == 0u {} }
+    else if i < 64u { while atomicLoad(&state[1]) == 0u {} atomicStore(&state[0], 1u); }
+    else { atomicStore(&state[1], 1u); }
+    let seen = s[0];
+    workgroupBarrier();
+    if i == 64u { s[0] = 9u; }
+    workgroupBarrier();
+    y[w.x * SIZEu + i] = seen * 10u + s[0];
+"""
+    done = run(body, 96, schedule="subgroup-serial", probes="none", budget=1000)
+    assert done.outputs["y"].tolist() == [79] * 96 * GROUPS
