@@ -6,10 +6,12 @@ conditions backwards to their sources, through variables that the loop writes an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 
 from ..fast_dataclass import entity
 from ..ir import ir
+from ..ir.access import Access
 from ..ir.ir import Loop, Region, Slot, Value
 
 
@@ -22,6 +24,18 @@ def deciding_atomics(loop: Loop) -> tuple[int, ...]:
     for region in ir.regions(loop):
         flow.region(region, ())
     return tuple(sorted(flow.sites()))
+
+
+def retries(loop: Loop) -> bool:
+    """Whether a loop tries to exchange a value that it has read until no other has changed it: then another goes on."""
+    compares = [item for item in ir.items(loop) if isinstance(item, ir.Atomic) and item.op == "compare"]
+    return any(item.args[0].op != "const" for item in compares)
+
+
+def waits_in_storage(loop: Loop, awaited: tuple[int, ...], accesses: Sequence[Access]) -> bool:
+    """Whether any of the awaited atomic operations is on storage, which other workgroups see."""
+    atomics = [item for item in ir.items(loop) if isinstance(item, ir.Atomic) and item.site in awaited]
+    return any(accesses[item.access].space == "storage" for item in atomics)
 
 
 Node = Value | Slot

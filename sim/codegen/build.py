@@ -143,6 +143,7 @@ def _probed(
         trace=trace,
         passes=passes,
         poisoned=poisoned,
+        widens="components" in probes,
     )
     if "nan" in probes:
         uses = _counted(lowered, workgroups_per_batch)
@@ -196,6 +197,7 @@ def _lowered(
     trace: str | None = None,
     passes: Passes = ALL,
     poisoned: frozenset[int] = frozenset(),
+    widens: bool = False,
 ) -> Lowered:
     lowered = lower(
         pipeline,
@@ -207,6 +209,7 @@ def _lowered(
         trace=trace,
         passes=passes,
         poisoned=poisoned,
+        widens=widens,
     )
     checked(lowered)
     if rounding.contracts:
@@ -271,6 +274,7 @@ def _finish(
         tables.margin_count,
         find_order_dependent_atomics(lowered, uses),
         interleaved,
+        emitter.flow.waits,
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..analysis.lane_uniformity import Uniformity
-from ..analysis.spin_loops import deciding_atomics
+from ..analysis.spin_loops import deciding_atomics, retries, waits_in_storage
 from ..analysis.tail_lanes import TailLanes
 from ..fast_dataclass import entity
 from ..ir import ir
@@ -62,6 +62,7 @@ class ControlFlow:
         region: Callable[[Region], None],
     ) -> None:
         self.mask: Reg | None = None
+        self.waits = False  # a loop waits for other workgroups
         self.loops: list[tuple[Span, tuple[int, ...]]] = []  # see `Program`
         self._operands = operands
         self._code = operands.code
@@ -206,9 +207,12 @@ class ControlFlow:
         self._restore(own)
         if loop.break_if is not None:
             self._leave_if(loop.break_if, loop_)
-        self._jump(Ins(op.JUMP, e=len(self.loops)), top)
+        awaited = deciding_atomics(loop) if self._has_atomics else ()
+        waits = bool(awaited) and not retries(loop)
+        self.waits |= waits and waits_in_storage(loop, awaited, self._operands.accesses)
+        self._jump(Ins(op.JUMP, e=len(self.loops), mask=1 if waits else -1), top)
         self._code.loops.append((start, self._code.here - 1))
-        self.loops.append((self._spans[id(loop)], deciding_atomics(loop) if self._has_atomics else ()))
+        self.loops.append((self._spans[id(loop)], awaited))
         self._place(loop_.exit, level)
         self._enclosing.pop()
         self.mask = outer

@@ -188,6 +188,8 @@ class Emitter:
         for unit, value in enumerate(store.values):
             stored = self.operands.all_lanes(value)
             self.probes.before_unit(store, unit, stored)
+            if store.watched:
+                continue
             ins = self.operands.access(opcode, store, unit)
             ins.dest, ins.mask = stored, self.flow.mask_field()
             self.code.add(ins)

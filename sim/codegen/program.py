@@ -76,6 +76,7 @@ class Program:
     margin_count: int  # comparisons whose margin is measured
     order_dependent_atomics: list[int]  # sites of atomic operations whose result may depend on the invocations' order
     interleaved: bool
+    waits: bool  # a loop waits for other workgroups
 
     @cached_property
     def exchanges_values(self) -> bool:

@@ -14,7 +14,8 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import FILLINGS, NO_END, Runner, differences, rerun_budget
+from .replay import FILLINGS, NO_END, differences, rerun_budget
+from .runner import Runner
 from .table import UNINIT
 
 _LOADS = ("atomicLoad", "workgroupUniformLoad")

@@ -37,6 +37,11 @@ class Finding:
         own = ((self.code, self.span),) if self.span else ()
         return (*own, *((note.message, note.span) for note in self.notes if note.span))
 
+    @property
+    def race_places(self) -> tuple[frozenset[Span], bool]:
+        """What tells the races of a run apart: the two places, and whether they are in two workgroups."""
+        return frozenset(span for _, span in self.spans), self.epoch is None
+
     def render(self) -> str:
         """Format it as `file:line:col: severity[code]: message`, the line with a caret, notes and hint."""
         head = f"{self.severity}[{self.code}]"

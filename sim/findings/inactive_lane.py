@@ -13,7 +13,8 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import NO_END, Runner, differences, rerun_budget
+from .replay import NO_END, differences, rerun_budget
+from .runner import Runner
 from .table import INACTIVE_LANE
 
 _SHUFFLES = re.compile(r"subgroup(Shuffle.*|Broadcast)|quad.*")  # subgroupBroadcastFirst reads active lanes only

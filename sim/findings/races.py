@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codegen.program import ORDERS, Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
@@ -17,8 +19,10 @@ from ..wgsl.diagnostics import Note
 from ..wgsl.types import Scalar
 from .finding import Finding
 from .memory_paths import number, path
-from .table import RACE, UNINIT
+from .runner import Runner
+from .table import COMPONENT_RACE, RACE, UNINIT
 
+_COMPONENTS = frozenset(("races", "components"))
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
 # Fields of a race: slot, workgroup, lane, clock and value of each access.
 _FIRST = (
@@ -79,6 +83,24 @@ def _race(launch: Launch, row: NDArray[np.int64]) -> Finding:
     )
     same_value = row[at.RACE_DIFFERENT] == 0
     wrong_barrier = not across and one.clock != two.clock
+    if "components" in launch.program.probe_names:
+        return COMPONENT_RACE.make(
+            two.site.span,
+            count=int(row[at.RACE_TIMES]),
+            workgroup=two.workgroup,
+            lanes=(one.lane, two.lane),
+            epoch=None if across else two.clock,
+            notes=() if one.site == two.site else (Note(f"the {one.site.kind} is here", one.site.span),),
+            lane=two.lane,
+            group=f" of workgroup {two.workgroup}" if across else "",
+            does=_DOES[two.site.kind][0],
+            place=name.rpartition(".")[0],
+            other=one.lane,
+            other_group=f" of workgroup {one.workgroup}" if across else "",
+            other_does=_DOES[one.site.kind][0],
+            order="nothing orders workgroups" if across else "no barrier orders them",
+            advice=_component_advice(one, two, across),
+        )
     return RACE.make(
         two.site.span,
         count=int(row[at.RACE_TIMES]),
@@ -134,6 +156,28 @@ def _advice(one: _Access, two: _Access, across: bool) -> str:
     if first.start < second.start:
         return f"put {barrier} between line {first.line} and line {second.line}"
     return f"put {barrier} after line {first.line}, before the next iteration reaches line {second.line}"
+
+
+def _component_advice(one: _Access, two: _Access, across: bool) -> str:
+    own = "give each invocation a vector of its own, or use an array of scalars"
+    return own if across or one.site == two.site else f"{_advice(one, two, across)}, or {own}"
+
+
+def stores_components(program: Program) -> bool:
+    """Whether a program stores single components of vectors that others can access."""
+    return any(a.component and a.memory in ORDERS for a in program.accesses)
+
+
+def find_component_races(run: Runner, launch: Launch, found: Iterable[Finding]) -> list[Finding]:
+    """Return the races that exist only because a store to a component of a vector may access all of it.
+
+    `found` are the other findings of the run.
+    """
+    if not stores_components(launch.program):
+        return []
+    again, outcome = run(_COMPONENTS)
+    races = {finding.race_places for finding in found if finding.code == RACE.code}
+    return [finding for finding in find_races(again, outcome) if finding.race_places not in races]
 
 
 def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..launch.launch import Launch
 from ..machine import layout as at
 from .finding import Finding
-from .replay import Runner
+from .runner import Runner
 from .table import REDUNDANT_BARRIER
 
 _PROBES = frozenset(("order",))

@@ -4,27 +4,32 @@ Races are run in other schedules, unwritten memory is filled with several bit pa
 follow the other policies. The verdict is `harmful` where any bit of an output changes, and `unseen` where none does.
 Two verdicts need no rerun: a race in which both invocations store the same value is `same-value`, and one that only a
 barrier for another kind of memory separates is `wrong-barrier`, because every schedule respects barriers.
+
+Each finding is judged by the outputs that the values it leaves open can influence, so that one does not take the blame
+for another. Data that are all equal hide races, so those that change nothing are judged once more with other data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol, TypedDict, Unpack
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..analysis.influence import Influence, Node
 from ..bindings.binding import Key, Output
 from ..fast_dataclass import frozen
-from ..ir.sites import SourceSite
 from ..launch.launch import Filling, Launch
 from ..launch.partition import Outcome
-from ..launch.schedules import Schedule, schedule
-from ..launch.tracing import Trace
+from ..launch.race_tables import race_rows
+from ..launch.schedules import Schedule, schedule, side_by_side
+from ..machine import layout as at
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .table import KINDS
+from .races import find_races
+from .runner import Changes, Runner
+from .table import KINDS, RACE
 
 # What unwritten memory is filled with, by what it is called. No value shows every use: a NaN has even bits, and words
 # that are all equal cancel in a difference.
@@ -34,29 +39,9 @@ FILLINGS = {
     "another value in each word": Filling(0x3F800001, 0x00C54321),
 }
 _MOST_SERIAL = 1 << 16  # invocations that a rerun may still run one by one
+_MOST_BESIDE = 8  # colliding workgroups that a rerun begins with, side by side
+_ACCESSES = ("load", "store", "atomic")
 _SLACK = 1000  # backward jumps that a rerun may make beyond four times those of the first run
-
-
-class Changes(TypedDict, total=False):
-    """The members of `RunOptions` that a rerun may change."""
-
-    policy: str
-    budget: int
-    schedule: Schedule
-    filling: Filling
-    ignored: SourceSite | None
-    threads: int | None
-    trace: Trace | None
-    poisoned: frozenset[int]
-    chosen: NDArray[np.int64] | None
-
-
-class Runner(Protocol):
-    """Runs the dispatch again, with these probes and changes."""
-
-    def __call__(
-        self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, /, **changes: Unpack[Changes]
-    ) -> tuple[Launch, Outcome]: ...
 
 
 @frozen
@@ -67,47 +52,129 @@ class _Rerun:
     changes: Changes
 
 
-class Judge:
-    """Decides the verdicts of the findings of one finished run, by `run`."""
+@frozen
+class _Result:
+    """What a rerun changed: whether it no longer ends, and by output, in words, which elements differ."""
 
-    def __init__(self, run: Runner, launch: Launch, outcome: Outcome) -> None:
-        self._run = run
+    words: str
+    endless: bool
+    changed: dict[Key, str]
+
+
+@frozen
+class Verdicts:
+    """What verdicts are decided with. `run` runs the dispatch again. `influence` returns what values in its program
+    influence. `varied` returns how to run it with other data, and the buffers that they are in; None: not at all."""
+
+    run: Runner
+    influence: Callable[[], Influence]
+    varied: Callable[[], tuple[Verdicts, list[str]]] | None
+
+
+class Judge:
+    """Decides the verdicts of the findings of one finished run."""
+
+    def __init__(self, how: Verdicts, launch: Launch, outcome: Outcome) -> None:
+        self._how = how
         self._launch = launch
         self._outcome = outcome
-        self._changes: dict[str, Note | None] = {}
+        self._reruns: dict[str, list[_Rerun]] = {}
+        self._results: dict[str, list[_Result]] = {}
         self._before = launch.outputs()
 
     def judge(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings with their verdicts, and notes on what changed."""
-        return [self._judged(finding) for finding in findings]
+        return [self._with_other_data(self._judged(finding)) for finding in findings]
 
     def _judged(self, finding: Finding) -> Finding:
         kind = KINDS[finding.code]
         if kind.replay is None or finding.verdict is not None:
             return finding
-        reruns_of, unchanged = _REPLAYS[kind.replay]
-        reruns = reruns_of(self._launch)
-        change = self._first_change(kind.replay, reruns)
+        change = self._change(kind.replay, finding)
         verdict = "unseen" if change is None else "harmful"
-        note = change or Note(f"no output changes {unchanged.format(orders=1 + len(reruns))}")
+        unchanged = _REPLAYS[kind.replay][1].format(orders=1 + len(self._reruns[kind.replay]))
+        others = any(result.changed for result in self._results[kind.replay])
+        note = change or Note(f"no output{' that depends on it' if others else ''} changes {unchanged}")
         severity = kind.severity_of(verdict) or finding.severity
         return replace(finding, verdict=verdict, severity=severity, notes=(*finding.notes, note))
 
-    def _first_change(self, replay: str, reruns: list[_Rerun]) -> Note | None:
-        if replay not in self._changes:
-            notes = (self._change(rerun) for rerun in reruns)
-            self._changes[replay] = next((note for note in notes if note), None)
-        return self._changes[replay]
-
-    def _change(self, rerun: _Rerun) -> Note | None:
-        """Say what a rerun changes, if anything."""
-        changes: Changes = {"budget": rerun_budget(self._launch, self._outcome), "threads": 1, **rerun.changes}
-        launch, outcome = self._run(frozenset(), **changes)
-        if outcome.finished < self._outcome.finished:
-            return Note(f"{rerun.words}, {NO_END}")
-        for _, changed in differences(self._before, launch.outputs()):
-            return Note(f"{rerun.words}, {changed}")
+    def _change(self, replay: str, finding: Finding) -> Note | None:
+        """Say what the first rerun changes that changes anything the finding influences; None where none does."""
+        influence = self._how.influence()
+        nodes = influence.of(_open_values(finding, self._launch, influence))
+        for result in self._results_of(replay):
+            if result.endless and (not nodes or nodes & influence.deciding):
+                return Note(f"{result.words}, {NO_END}")
+            for key, changed in result.changed.items():
+                if not nodes or self._launch.variable_of(key) in nodes:
+                    return Note(f"{result.words}, {changed}")
         return None
+
+    def _results_of(self, replay: str) -> Iterator[_Result]:
+        """Yield the results of the reruns, each of which runs when it is first needed."""
+        results = self._results.setdefault(replay, [])
+        if replay not in self._reruns:
+            self._reruns[replay] = _REPLAYS[replay][0](self._launch, self._outcome)
+        for place, rerun in enumerate(self._reruns[replay]):
+            if place == len(results):
+                results.append(self._result(rerun))
+            yield results[place]
+
+    def _result(self, rerun: _Rerun) -> _Result:
+        changes: Changes = {"budget": rerun_budget(self._launch, self._outcome), "threads": 1, **rerun.changes}
+        launch, outcome = self._how.run(frozenset(), **changes)
+        if outcome.finished < self._outcome.finished:
+            return _Result(rerun.words, True, {})
+        return _Result(rerun.words, False, dict(differences(self._before, launch.outputs())))
+
+    # ---- other data ----
+
+    def _with_other_data(self, finding: Finding) -> Finding:
+        """Judge a race that changes nothing with other data."""
+        if finding.code != RACE.code or finding.verdict not in ("same-value", "unseen"):
+            return finding
+        buffers, races = self._races_with_other_data
+        again = races.get(finding.race_places)
+        if not buffers or again is None:
+            return finding
+        data = f"with other values in {' and '.join(buffers)}"
+        *earlier, last = finding.notes
+        if again.verdict == finding.verdict == "same-value":
+            return finding
+        if again.verdict == finding.verdict:
+            return replace(finding, notes=(*earlier, Note(f"{last.message}, nor {data}")))
+        severity = RACE.severity_of(again.verdict) or RACE.severity
+        kept = finding.notes if finding.verdict == "same-value" else tuple(earlier)
+        changed = Note(f"{data}, {again.notes[-1].message}")
+        return replace(finding, verdict=again.verdict, severity=severity, notes=(*kept, changed))
+
+    @cached_property
+    def _races_with_other_data(self) -> tuple[list[str], dict[Hashable, Finding]]:
+        """The buffers that have other values, and the races of a run with them, by their places."""
+        if self._how.varied is None:
+            return [], {}
+        how, buffers = self._how.varied()
+        if not buffers:
+            return [], {}
+        launch, outcome = how.run(frozenset(("races",)))
+        if outcome.finished < launch.count:
+            return [], {}
+        found = Judge(how, launch, outcome).judge(find_races(launch, outcome))
+        return buffers, {finding.race_places: finding for finding in found}
+
+
+def _open_values(finding: Finding, launch: Launch, influence: Influence) -> set[Node]:
+    """Return the values that a finding leaves open: what its loads read, or the variable that its stores change. Empty
+    if they are not known."""
+    spans = {span for _, span in finding.spans} if finding.code == RACE.code else {finding.span}
+    sites = [site for site in launch.program.sites if site.span in spans and site.kind in _ACCESSES]
+    loads = [site for site in sites if site.kind == "load"]
+    found: set[Node] = set()
+    for site in loads or sites:
+        found |= influence.results.get(site.span, set())
+        if site.kind != "load":
+            found.add(site.variable or "")
+    return found
 
 
 def rerun_budget(launch: Launch, outcome: Outcome) -> int:
@@ -118,32 +185,41 @@ def rerun_budget(launch: Launch, outcome: Outcome) -> int:
 NO_END = "it does not terminate"
 
 
-def _schedules(launch: Launch) -> list[_Rerun]:
+def _schedules(launch: Launch, outcome: Outcome) -> list[_Rerun]:
     orders = [schedule(name) for name in ("mirrored", "subgroup-serial", "reversed", "random(1)")]
+    if colliding := _colliding(launch, outcome):
+        orders.insert(1, side_by_side(colliding))
     if launch.invocations > _MOST_SERIAL:
         serial = [each for each in orders if each.granularity == "invocation"]
         orders = [replace(each, granularity="subgroup") if each in serial else each for each in orders]
     return [_Rerun(_words(order), {"schedule": order}) for order in orders]
 
 
+def _colliding(launch: Launch, outcome: Outcome) -> list[int]:
+    """Return the workgroups of the first races between workgroups, by number in the grid."""
+    rows = [row for row in race_rows(outcome.races) if row[at.RACE_ACROSS]][: _MOST_BESIDE // 2]
+    places = [int(row[which]) for row in rows for which in (at.RACE_FIRST_WORKGROUP, at.RACE_SECOND_WORKGROUP)]
+    return list(dict.fromkeys(launch.number(place) for place in places))
+
+
 def _words(order: Schedule) -> str:
     return f"run {order.name}" + (", by subgroups" if order.granularity == "subgroup" and order.seed else "")
 
 
-def _poison(launch: Launch) -> list[_Rerun]:
+def _poison(launch: Launch, outcome: Outcome) -> list[_Rerun]:
     return [_Rerun(f"with {words} in memory that was never written", {"filling": f}) for words, f in FILLINGS.items()]
 
 
 _POLICY_WORDS = {"clamp": "clamped to the last element", "zero": "discarded", "wrap": "wrapped around"}
 
 
-def _policies(launch: Launch) -> list[_Rerun]:
+def _policies(launch: Launch, outcome: Outcome) -> list[_Rerun]:
     others = [policy for policy in _POLICY_WORDS if policy != launch.options.policy]
     return [_Rerun(f"with accesses out of bounds {_POLICY_WORDS[policy]}", {"policy": policy}) for policy in others]
 
 
 # By `Kind.replay`: the reruns, and how to say that none changes an output.
-_REPLAYS: dict[str, tuple[Callable[[Launch], list[_Rerun]], str]] = {
+_REPLAYS: dict[str, tuple[Callable[[Launch, Outcome], list[_Rerun]], str]] = {
     "schedules": (_schedules, "in any of {orders} orders"),
     "poison": (_poison, f"with {', '.join(FILLINGS)} there"),
     "policies": (_policies, "under any permitted policy"),

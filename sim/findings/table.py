@@ -91,6 +91,18 @@ RACE = Kind(
     depends_on="workgroups",
     at_every_span=True,
 )
+COMPONENT_RACE = Kind(
+    code="component-race",
+    severity="warning",
+    title="Two invocations access different components of one vector, at least one stores, and nothing orders them",
+    message="invocation {lane}{group} {does} a component of {place}, and invocation {other}{other_group} {other_does} "
+    "another; {order}, and WGSL allows a store to a component to access the whole vector",
+    hint="{advice}",
+    evidence="a rerun in which a store to a component of a vector counts as one to all of them",
+    probe="races",
+    depends_on="workgroups",
+    at_every_span=True,
+)
 ATOMIC_ORDER = Kind(
     code="atomic-order",
     severity="warning",
@@ -226,6 +238,7 @@ KINDS: dict[str, Kind] = {
     kind.code: kind
     for kind in (
         RACE,
+        COMPONENT_RACE,
         ATOMIC_ORDER,
         REDUNDANT_BARRIER,
         UNINIT,

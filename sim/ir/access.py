@@ -24,6 +24,7 @@ class Access:
     are storage; sizes of textures and settings of samplers are uniform. `offset`: the first unit, without the index.
     `stride`, `count`: of the index (stride 0: no index; count None: a runtime-sized array). `tail`: byte offset and
     byte stride of the variable's runtime-sized array. `of`: the source text of what is indexed.
+    `component`: it stores one component of a vector.
     """
 
     variable: Variable
@@ -36,6 +37,7 @@ class Access:
     tail: tuple[int, int] | None = None
     writes: bool = False
     of: str = ""
+    component: bool = False
 
     @property
     def memory(self) -> str:

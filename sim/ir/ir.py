@@ -143,10 +143,13 @@ class Check:
 
 @entity
 class Store:
+    """Stores `values` to consecutive units. `watched`: only the probes see it, nothing is stored."""
+
     values: list[Value]
     access: int
     address: Value | None
     site: int
+    watched: bool = False
 
 
 @entity

@@ -109,7 +109,7 @@ class Launch:
         self._touched = np.zeros(words if "touched" in program.probe_names else 1, np.uint8)
         self._lanes = self._setup.lockstep_groups.lanes
         self.count = prod(grid) if options.chosen is None else len(options.chosen)
-        self._order = options.schedule.order(self.count)
+        self._order = (LOCKSTEP if program.waits else options.schedule).order(self.count)
         if options.chosen is not None:
             self._order = options.chosen[self._order] if self._order.size else options.chosen
         self._without_probes, self._all_end = without_probes, False
@@ -160,6 +160,10 @@ class Launch:
     def outputs(self) -> dict[Key, Any]:
         """Return the contents of every writable binding, by the key it was passed with."""
         return {b.key: self.output(b) for b in self._bound if b.writable}
+
+    def variable_of(self, key: Key) -> str:
+        """Return the name of the variable that was passed with this key."""
+        return next(b.variable.name for b in self._bound if b.key == key)
 
     def number(self, place: int) -> int:
         """Return the number in the grid of the workgroup at this position of the launch order."""

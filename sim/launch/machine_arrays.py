@@ -21,7 +21,7 @@ from ..models import Device
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
 from .race_tables import WatchedAccesses
-from .schedules import MIRRORED, Schedule
+from .schedules import Schedule
 
 # The codes of policies. `zero-buffers` is zero in `BUFFERS` and clamp elsewhere.
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP, "zero-buffers": at.CLAMP}
@@ -34,19 +34,28 @@ class LockstepGroups:
     """How the invocations of a workgroup are divided into groups that run in lockstep from barrier to barrier.
 
     `lanes` invocations make `count` groups of at most `size`; a register row of a group, for all workgroups of a
-    batch, is `width` lanes wide.
+    batch, is `width` lanes wide. `beside`: so many workgroups of a batch are a group each; 0: none.
     """
 
     lanes: int
     size: int
     count: int
     width: int
+    beside: int = 0
+
+    def of(self, number: int) -> tuple[int, int]:
+        """Return the first invocation of a group, and how many it has."""
+        first = 0 if self.beside else number * self.size
+        return first, min(self.size, self.lanes - first)
 
 
 def lockstep_groups_of(program: Program, device: Device, schedule: Schedule) -> LockstepGroups:
     """Divide a workgroup of the program as the schedule says."""
     x, y, z = program.workgroup_size
     lanes = size = x * y * z
+    if schedule.granularity == "turns":
+        beside = program.workgroups_per_batch
+        return LockstepGroups(lanes, lanes, beside, -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES, beside)
     if schedule.granularity == "invocation" and not program.exchanges_values:
         size = 1
     elif schedule.granularity != "workgroup":
@@ -179,13 +188,14 @@ class MachineArrays:
 
     def _config(self, lockstep_group: int) -> NDArray[np.int64]:
         lockstep_groups, config = self.lockstep_groups, at.CONFIG.new()
-        config[at.LANES] = min(lockstep_groups.size, lockstep_groups.lanes - lockstep_group * lockstep_groups.size)
+        config[at.LANE_OFFSET], config[at.LANES] = lockstep_groups.of(lockstep_group)
+        config[at.BESIDE] = lockstep_groups.beside
+        config[at.PLACE] = lockstep_group if lockstep_groups.beside else 0
         config[at.SUBGROUP_SIZE] = self.device.subgroup_size
-        config[at.WORKGROUPS_PER_BATCH] = self.program.workgroups_per_batch
+        config[at.WORKGROUPS_PER_BATCH] = 1 if lockstep_groups.beside else self.program.workgroups_per_batch
         config[at.WGID_ROW] = self.program.inputs["group_x"]
         config[at.WIDTH] = lockstep_groups.width
         config[at.SEED], config[at.LOCKSTEP_GROUPS] = self.schedule.seed, lockstep_groups.count
-        config[at.LANE_OFFSET] = lockstep_group * lockstep_groups.size
         config[at.LANE_PITCH], config[at.GROUP_PITCH] = self.program.pitches(lockstep_groups.size)
         config[at.WATCHES] = bool(self.program.race_probes)
         return config
@@ -193,7 +203,7 @@ class MachineArrays:
     def _places_taken(self, size: int) -> NDArray[np.int64]:
         """Return the invocation of a lockstep group that each of its lanes runs."""
         lanes, group = np.arange(size), self.device.subgroup_size if self.program.exchanges_values else 1
-        if self.schedule != MIRRORED or size % group:
+        if not self.schedule.mirrors or size % group:
             return lanes
         return lanes.reshape(-1, group)[::-1].ravel()
 
@@ -202,12 +212,14 @@ class MachineArrays:
         for bits, row in self.program.constants.items():
             registers[row] = bits
         lockstep_groups, places = self.lockstep_groups, np.arange(self.lockstep_groups.width)
-        size = min(lockstep_groups.size, lockstep_groups.lanes - lockstep_group * lockstep_groups.size)
+        first, size = lockstep_groups.of(lockstep_group)
         lane_pitch, group_pitch = self.program.pitches(size)
-        lane = lockstep_group * lockstep_groups.size + self._places_taken(size)[places // lane_pitch % size]
+        lane = first + self._places_taken(size)[places // lane_pitch % size]
         x, y, _ = self.program.workgroup_size
         subgroup = self.device.subgroup_size
         workgroup = places // group_pitch % self.program.workgroups_per_batch
+        if lockstep_groups.beside:
+            workgroup = np.full_like(places, lockstep_group)
         launched = (
             "grid_x",
             "grid_y",

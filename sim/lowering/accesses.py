@@ -24,8 +24,11 @@ class Memory:
     """Loads and stores `View`s.
 
     `checks`: check indices that are kept in bounds. `trace`: the variable to trace. `policy`: clamp, zero or wrap, for
-    indices out of bounds.
+    indices out of bounds. `widens`: probes see each store to a component as one to its whole vector. Spec: "Vector
+    Access Expression".
     """
+
+    widens = False
 
     def __init__(self, checks: bool, builder: Builder, trace: str | None, policy: str) -> None:
         self.builder = builder
@@ -217,6 +220,7 @@ class Memory:
             (one.tail if one else None) or view.tail or t.tail_of(view.variable.type),
             writes,
             one.of if one else "",
+            writes and view.vector is not None,
         )
         number = self.access(access)
         dynamic = total.value(self.builder)
@@ -278,4 +282,7 @@ class Memory:
         words = [builder.op("f16_to_bits_f16", v) for v in values] if narrow else values
         site = self.site("store", view, leaf, span, part)
         builder.append(ir.Store(words, access, address, site))
+        if self.widens and view.vector is not None and isinstance(whole := view.vector.type, t.Vec):
+            access_of_all, start = self.address(view.vector, whole, 0, writes=True)
+            builder.append(ir.Store(words * whole.size, access_of_all, start, site, watched=True))
         self.tracer.stored(view.variable, values, access, address, span)

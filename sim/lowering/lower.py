@@ -48,6 +48,7 @@ def lower(
     trace: str | None = None,
     policy: str = "clamp",
     poisoned: frozenset[int] = frozenset(),
+    widens: bool = False,
     passes: Passes = ALL,
 ) -> Lowered:
     """Lower a pipeline for a device with this rounding.
@@ -55,14 +56,15 @@ def lower(
     `checks`: check indices that are kept in bounds. `inspects`: check operations that can go wrong. `fold_floats`: fold
     operations on float constants. `trace`: a variable whose writes are noted. `policy`: what an index out of bounds
     does (clamp, zero or wrap), where lowering decides it: with several indices, and in function and private variables.
-    `poisoned`: offsets in the source of shuffles that return poison for lanes that are not active. `passes`: the
-    optimizations that are on.
+    `poisoned`: offsets in the source of shuffles that return poison for lanes that are not active. `widens`:
+    probes see stores to components as stores to vectors. `passes`: the optimizations that are on.
 
     Raises `WgslError` for what the simulator cannot run.
     """
     if trace is not None:
         check_name(trace, pipeline)
     lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats, passes), trace, policy, poisoned)
+    lowering.widens = widens
     lowering.entry()
     builder, points = lowering.builder, lowering.tracer.points
     return Lowered(

@@ -42,6 +42,7 @@ class View:
     steps: tuple[Step, ...] = ()
     block: Block | None = None  # of a function or private variable
     tail: tuple[int, int] | None = None  # of the runtime-sized array at the end of a view of a buffer
+    vector: View | None = None  # of which it is a component
 
     def _size(self, type_: t.Type) -> int:
         return t.components(type_) if self.block else t.size_of(type_)
@@ -58,13 +59,17 @@ class View:
         """Return the view of an element, column or component. `of`: the source text of what is indexed."""
         elem, stride, count = self._elements()
         if index.op == "const" and index.imm < (count or 1):  # a runtime-sized array has at least one element
-            return replace(self, type=elem, offset=self.offset + index.imm * stride)
-        return replace(self, type=elem, steps=(*self.steps, Step(index, stride, count, span, of, self.tail)))
+            return replace(self, type=elem, offset=self.offset + index.imm * stride, vector=self._as_vector())
+        steps = (*self.steps, Step(index, stride, count, span, of, self.tail))
+        return replace(self, type=elem, steps=steps, vector=self._as_vector())
+
+    def _as_vector(self) -> View | None:
+        return self if isinstance(self.type, t.Vec) else None
 
     def component(self, index: int) -> View:
         """Return the view of a vector's component."""
         elem, stride, _ = self._elements()
-        return replace(self, type=elem, offset=self.offset + index * stride)
+        return replace(self, type=elem, offset=self.offset + index * stride, vector=self)
 
     def _elements(self) -> tuple[t.Type, int, int | None]:
         match self.type:

@@ -48,6 +48,7 @@ _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
 _ABSENT_LANES = 1024  # that an event can name
 _DISPATCH = 16  # lanes that take as long to compute as an instruction takes to begin
 _LAST_LOOP = at.MOST_LOOPS - 1
+_NEVER = 1 << 62
 _FIRST_GROUP = 0  # the lockstep group whose config holds what all groups share
 
 
@@ -269,7 +270,8 @@ def run_lockstep_group(
 ):  # fmt: skip
     """Continue the program for a batch of workgroups from `workgroup` on, at `progress`.
 
-    Runs to the end or, if a workgroup has several lockstep groups, to the next barrier. Returns False if it pauses in a
+    Runs to the end or, if a batch has several lockstep groups, to the next barrier, or to the end of an iteration of a
+    loop that waits for others. Returns False if it pauses in a
     loop, because a limit is reached or its state repeats.
     """
     start, pitch, size = address_of_first(regs), pitch_of(regs), config[at.LANES]
@@ -321,6 +323,10 @@ def run_lockstep_group(
                             progress[at.BUDGET_LEFT], progress[at.WORK_LEFT] = budget, work
                             progress[at.PAUSED] = 1 + row[field.LOOP]
                             return False
+                    if row[field.WAITS] == 1 and config[at.LOCKSTEP_GROUPS] > 1:
+                        progress[at.PC], progress[at.BUDGET_LEFT] = row[field.TARGET], budget
+                        progress[at.BARRIERS_PASSED], progress[at.WORK_LEFT] = epoch, work
+                        return True
                 pc = row[field.TARGET]
             elif what == op.JUMP_ZERO:
                 if regs[row[field.CONDITION], at.FIRST_LANE] == 0:
@@ -364,13 +370,14 @@ def run_lockstep_group(
                 atomic(regs, row, access[row[field.ACCESS]], storage, shared, lanes)
 
 
-@part(NUMBERS, FILES, TABLE, NUMBERS, WORDS, LONG, LONG)
-def begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch):
+@part(TABLE, FILES, TABLE, NUMBERS, WORDS, LONG, LONG)
+def begin(configs, regs, progress, order, shared, workgroup, workgroups_per_batch):
     """Set every lockstep group of a batch to the start of the program, set workgroup_id, and fill workgroup memory.
 
     In a batch that is not full, the last workgroup also occupies the remaining lanes: doing the same several times at
     once changes no result.
     """
+    config = configs[_FIRST_GROUP]
     grid_x, grid_y, row_x = config[at.GRID_X], config[at.GRID_Y], config[at.WGID_ROW]
     row_y, row_z = row_x + 1, row_x + 2
     size, step = config[at.LANES], config[at.LANE_PITCH]
@@ -384,7 +391,9 @@ def begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch
         progress[lockstep_group, at.LEVEL], progress[lockstep_group, at.WIDTHS] = 0, config[at.WIDTH]
         progress[lockstep_group, at.ACTIVE_LANES] = workgroups_per_batch * size
         for w in range(config[at.WORKGROUPS_PER_BATCH]):
-            number = workgroup + min(w, workgroups_per_batch - 1)
+            number = min(workgroup + w, config[at.END_WORKGROUP] - 1)
+            if config[at.BESIDE] > 0:
+                number = min(workgroup + configs[lockstep_group, at.PLACE], config[at.END_WORKGROUP] - 1)
             index = order[number] if order.size > 0 else number
             x, y, z = index % grid_x, index // grid_x % grid_y, index // (grid_x * grid_y)
             first = w * config[at.GROUP_PITCH]
@@ -392,6 +401,8 @@ def begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch
                 regs[lockstep_group, row_x, lane] = x
                 regs[lockstep_group, row_y, lane] = y
                 regs[lockstep_group, row_z, lane] = z
+        if config[at.BESIDE] > 0 and configs[lockstep_group, at.PLACE] >= workgroups_per_batch:
+            progress[lockstep_group, at.PC] = -1
     for word in range(shared.size):
         shared[word] = (config[at.FILL] + word * config[at.FILL_STEP]) & 0xFFFFFFFF
 
@@ -411,6 +422,19 @@ def draw_turns(turns, seed):
     return max(seed, 1)
 
 
+@part(TABLE, NUMBERS, returns=LONG)
+def least_epoch(progress, config):
+    """Return the fewest barriers that a lockstep group has passed, of those that have not ended.
+
+    Groups that have passed more wait for the others, unless they are workgroups of their own.
+    """
+    least = _NEVER
+    for lockstep_group in range(len(progress)):
+        if progress[lockstep_group, at.PC] >= 0 and config[at.BESIDE] == 0:
+            least = min(least, progress[lockstep_group, at.BARRIERS_PASSED])
+    return least
+
+
 _ALL = types.Tuple(
     (PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE, WORDS)
 )
@@ -421,7 +445,8 @@ _recorded = recorded(_ALL)
 def run(address):
     """Run workgroups FIRST_WORKGROUP to END_WORKGROUP, on the arrays at this address. Returns how many finished.
 
-    A workgroup is one lockstep group or several, which take turns from barrier to barrier. They are the first axis of
+    A workgroup is one lockstep group or several, which take turns from barrier to barrier; or the workgroups of a batch
+    (BESIDE) take turns, each a lockstep group. Groups are the first axis of
     `configs`, `regs`, `patterns` and `progress`. RESUMES continues a batch of one lockstep group that has paused.
     """
     (
@@ -435,11 +460,13 @@ def run(address):
     seed = config[at.SEED]
     workgroup, resumes = config[at.FIRST_WORKGROUP], config[at.RESUMES] == 1
     while workgroup < config[at.END_WORKGROUP]:
-        workgroups_per_batch = min(config[at.WORKGROUPS_PER_BATCH], config[at.END_WORKGROUP] - workgroup)
+        in_batch = max(config[at.WORKGROUPS_PER_BATCH], config[at.BESIDE])
+        workgroups_per_batch = min(in_batch, config[at.END_WORKGROUP] - workgroup)
+        per_row = np.int64(1) if config[at.BESIDE] > 0 else workgroups_per_batch
         if resumes:
             progress[_FIRST_GROUP, at.PAUSED] = 0
         else:
-            begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch)
+            begin(configs, regs, progress, order, shared, workgroup, workgroups_per_batch)
             restart(queue)
             if config[at.WATCHES] == 1:
                 watch_batch(workgroups_per_batch, watch_at)
@@ -447,19 +474,19 @@ def run(address):
         running = True
         while running:
             running = False
-            seed = draw_turns(turns, seed)
+            seed, epoch = draw_turns(turns, seed), least_epoch(progress, config)
             for turn in range(turns.size):
                 s = turns[turn]
-                if progress[s, at.PC] < 0:
+                if progress[s, at.PC] < 0 or progress[s, at.BARRIERS_PASSED] > epoch:
                     continue
                 if not run_lockstep_group(
                     code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
-                    workgroup, workgroups_per_batch, progress[s], events, probes, probes_at, watch, watch_at, queue,
-                    snapshot,
+                    workgroup + configs[s, at.PLACE], per_row, progress[s], events, probes, probes_at, watch, watch_at,
+                    queue, snapshot,
                 ):  # fmt: skip
                     return workgroup - config[at.FIRST_WORKGROUP]
                 running |= progress[s, at.PC] >= 0
-        settle(config, workgroups_per_batch, probes)
+        settle(config, per_row, probes)
         workgroup += workgroups_per_batch
         if config[at.STOP] == 1 and watch.races[at.HEADER, at.BARRIER_NEEDED] > 0:
             break

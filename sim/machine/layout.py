@@ -80,6 +80,8 @@ FILL_STEP = CONFIG.field("fill_step", "bits", "by how much the initial value gro
 LANE_OFFSET = CONFIG.field("lane_offset", "lanes", "local invocation index of the group's first lane")
 LANE_PITCH = CONFIG.field("lane_pitch", "lanes", "distance in a row from lane to lane of a workgroup")
 GROUP_PITCH = CONFIG.field("group_pitch", "lanes", "distance in a row from workgroup to workgroup")
+BESIDE = CONFIG.field("beside", "workgroups", "workgroups of a batch that are lockstep groups of their own; 0: none")
+PLACE = CONFIG.field("place", "position", "of the workgroup in its batch, if it is a lockstep group of its own")
 SAMPLING = CONFIG.field("sampling", "flag", "count the lanes that loops need")
 
 ABSENT_BITS = 32  # lanes in each number of ABSENT

@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.dead_flops import DEAD_FLOPS
+from ..analysis.influence import Influence, find_influence
 from ..bindings.binding import Bound
 from ..bindings.buffers import hide, words
+from ..bindings.variation import vary
 from ..bounded_cache import remember
 from ..codegen.build import build, build_with_bounds, build_with_dead_flops, build_with_sites, draft, lowered
 from ..codegen.interleaved import MIN_SPEEDUP, interleaving_speedup
 from ..codegen.program import Program
 from ..dump import Stages
 from ..fast_dataclass import frozen
-from ..findings.replay import Changes
+from ..findings.runner import Changes
 from ..instrument.shadows import Shadow
 from ..ir.rounding import Rounding
 from ..launch.device_memory import DeviceMemory
@@ -72,9 +74,12 @@ class Dispatch:
 
     def workgroups_per_batch(self, how: RunOptions) -> int:
         """Return how many workgroups run side by side in the lanes of one batch."""
-        if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.granularity != "workgroup" or how.ignored is not None:
+        if how.schedule.granularity == "turns":
+            return min(how.schedule.beside, prod(self.grid))
+        if how.schedule.granularity != "workgroup" or how.ignored is not None:
             return 1
-        return max(1, min(_LANES_PER_BATCH // self.lanes, prod(self.grid)))
+        usual = 1 if self.lanes >= _LANES_PER_BATCH // 4 else _LANES_PER_BATCH // self.lanes
+        return max(1, min(max(usual, how.schedule.beside), prod(self.grid)))
 
     def _interleaved(self, launch: Launch) -> int:
         """Return how many workgroups to interleave instead: 0, or enough to fill a vector with a lane of each."""
@@ -84,6 +89,18 @@ class Dispatch:
         return (
             several if interleaving_speedup(launch.program, several, launch.sample_loop_lanes()) >= MIN_SPEEDUP else 0
         )
+
+    @cached_property
+    def influence(self) -> Influence:
+        """What the loads, atomic operations and variables of its program influence."""
+        return find_influence(lowered(self.pipeline, **self._options(frozenset(), self.how)))
+
+    def varied(self) -> tuple[Dispatch, list[str]]:
+        """Return the dispatch with other values in its buffers, and their names: of those that decide neither a branch
+        nor an address."""
+        bound = [vary(b) if self.influence.only_data(b.variable.name) else b for b in self.bound]
+        changed = [new.variable.name for old, new in zip(self.bound, bound, strict=True) if old is not new]
+        return replace(self, bound=bound, ready_memory=[], stops=[]), changed
 
     @property
     def rounding(self) -> Rounding:
@@ -100,6 +117,9 @@ class Dispatch:
         how = replace(self.how, **changes)
         build = partial(_built, self.pipeline, **self._options(probes, how))
         program = build()
+        if program.waits and how.schedule.granularity == "workgroup":
+            build = partial(build, workgroups_per_batch=1)  # else one waits for another in lockstep with it
+            program = build()
         device_memory = self.ready_memory.pop() if self.ready_memory else None
         without_probes = partial(self._stopped, how) if program.probe_names else None
         launch = Launch(program, self.bound, self.grid, self.device, how, device_memory, without_probes)
@@ -161,9 +181,13 @@ class Dispatch:
     def _how_built(self) -> dict[str, Any]:
         return {
             "rounding": self.rounding,
-            "workgroups_per_batch": self.workgroups_per_batch(self.how),
+            "workgroups_per_batch": 1 if self._waits else self.workgroups_per_batch(self.how),
             "policy": self.how.policy,
         }
+
+    @cached_property
+    def _waits(self) -> bool:
+        return _built(self.pipeline, **self._options(frozenset(), self.how)).waits
 
     def launch(self, program: Program, bound: list[Bound]) -> Launch:
         return Launch(program, bound, self.grid, self.device, self.how)

@@ -19,8 +19,10 @@ from ..findings.atomic_uninit import atomic_reads, find_unwritten_atomics
 from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.inactive_lane import find_inactive_lane_reads, shuffles
+from ..findings.races import find_component_races, stores_components
 from ..findings.redundant_barriers import find_redundant
-from ..findings.replay import Changes, Judge
+from ..findings.replay import Judge, Verdicts
+from ..findings.runner import Changes
 from ..findings.table import depending_on
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
@@ -82,14 +84,25 @@ def _judged(
     dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding], replay: bool
 ) -> list[Finding]:
     """Return the findings, with verdicts if `replay`, and those that only reruns show. All workgroups have run."""
-    judged = Judge(dispatch.run, launch, outcome).judge(findings) if replay and findings else list(findings)
+    judged = Judge(_verdicts(dispatch), launch, outcome).judge(findings) if replay and findings else list(findings)
     if "uninit" in probes:
         judged += find_unwritten_atomics(dispatch.run, launch, outcome, judged)
     if "bounds" in probes:
         judged += find_inactive_lane_reads(dispatch.run, launch, outcome)
     if "races" in probes:
-        judged += find_order_dependence(dispatch.run, launch, outcome, judged)
+        judged += find_component_races(dispatch.run, launch, judged)
+        judged += find_order_dependence(dispatch.run, lambda: dispatch.influence, launch, outcome, judged)
     return judged
+
+
+def _verdicts(dispatch: Dispatch) -> Verdicts:
+    """Return what the verdicts of a dispatch are decided with."""
+
+    def varied() -> tuple[Verdicts, list[str]]:
+        other, buffers = dispatch.varied()
+        return Verdicts(other.run, lambda: dispatch.influence, None), buffers
+
+    return Verdicts(dispatch.run, lambda: dispatch.influence, varied)
 
 
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
@@ -101,6 +114,7 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     left = after = None
     program = found.launch.program
     shown_by_reruns = ("uninit" in probes and atomic_reads(program)) or ("bounds" in probes and shuffles(program))
+    shown_by_reruns = shown_by_reruns or ("races" in probes and stores_components(program))
     if rest or shown_by_reruns or (replay and findings):
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)

@@ -1,0 +1,146 @@
+"""A verdict for each cause: a harmless race beside a harmful one, lost updates, and data that hide a race."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bankshot
+
+HEAD = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var<storage, read_write> z: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<u32>;
+@group(0) @binding(3) var<storage, read> w: array<f32>;
+var<workgroup> t: array<u32, {size}>;
+var<workgroup> s: array<f32, {size}>;
+var<workgroup> junk: u32;
+var<workgroup> total: u32;
+@compute @workgroup_size({size})
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3u) {{
+    let last = {size}u - 1u; let at = g.x * {size}u + i;
+    _ = &y; _ = &z; _ = &x; _ = &w;
+"""
+SIZES = [4, 32, 64, 100, 128, 256]
+
+
+def races(body: str, size: int, groups: int = 1, x: int = 0) -> list[bankshot.Finding]:
+    text = HEAD.format(size=size) + body + "\n}"
+    count = size * groups
+    bindings = {
+        "y": np.zeros(count, np.uint32),
+        "z": np.zeros(count, np.uint32),
+        "x": np.full(count, x, np.uint32),
+        "w": np.full(count, x, np.float32),
+    }
+    run = bankshot.simulate(bankshot.check(text, uniformity="off"), grid=groups, bindings=bindings)
+    assert {f.code for f in run.findings} <= {"race"}
+    return run.findings
+
+
+def verdicts(body: str, size: int, **options: int) -> dict[str, str | None]:
+    """The verdict of each race, by the text of its line."""
+    found = races(body, size, **options)
+    return {(HEAD.format(size=size) + body).splitlines()[f.span.line - 1]: f.verdict for f in found if f.span}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_harmless_race_beside_a_harmful_one(size: int) -> None:
+    found = verdicts("t[i] = i;\njunk = i;\ny[i] = t[last - i];", size)
+    assert found == {"junk = i;": "unseen", "y[i] = t[last - i];": "harmful"}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_harmful_race_beside_one_whose_result_is_multiplied_by_zero(size: int) -> None:
+    found = verdicts("t[i] = i + 1u;\ntotal = i;\nworkgroupBarrier();\nz[0] = total * 0u;\ny[i / 2u] = i;", size)
+    assert found["total = i;"] == "unseen"
+    assert found["y[i / 2u] = i;"] == "harmful"
+
+
+def test_the_note_names_an_output_that_the_race_influences() -> None:
+    one, two = races("y[i / 2u] = i;\nz[i / 2u] = i;", 64)
+    assert " of y differ" in one.notes[-1].message
+    assert " of z differ" in two.notes[-1].message
+
+
+def test_what_others_change_is_not_called_unchanged() -> None:
+    junk, _ = races("t[i] = i;\njunk = i;\ny[i] = t[last - i];", 64)
+    assert junk.notes[-1].message == "no output that depends on it changes in any of 5 orders"
+
+
+# ---- lost updates ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, *SIZES])
+def test_updates_between_workgroups_are_lost(size: int) -> None:
+    text = f"""
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size({size})
+fn main(@builtin(workgroup_id) g: vec3u, @builtin(local_invocation_index) i: u32) {{
+    if i == 0u {{ x[g.x] = x[g.x] * 2.0; }}
+}}"""
+    found = bankshot.simulate(text, grid=(16, 8), bindings={"x": np.ones(16, np.float32)}).findings
+    assert "harmful" in {f.verdict for f in found}
+    if size > 4:  # else all of them run side by side
+        for each in found:
+            assert "run side-by-side(0,16), " in each.notes[-1].message
+            assert each.notes[-1].message.endswith("the first is x[0]: 128.0 instead of 256.0")
+
+
+def test_a_lost_update_can_be_shown_again() -> None:
+    text = """
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) g: vec3u, @builtin(local_invocation_index) i: u32) {
+    if i == 0u { x[g.x] = x[g.x] * 2.0; }
+}"""
+    bindings = {"x": np.ones(2, np.float32)}
+    run = bankshot.simulate(text, grid=(2, 3), bindings=bindings, probes="none", schedule="side-by-side(1,3)")
+    assert run.outputs["x"].tolist() == [4.0, 4.0]  # in pairs: 1 and 3, 0 and 2, 4 and 5
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("groups", [1, 2, 5, 12])
+def test_a_maximum_by_comparison_and_store(size: int, groups: int) -> None:
+    found = races("let v = at * 7919u % 1009u;\nif y[0] < v { y[0] = v; }", size, groups)
+    assert {f.verdict for f in found} == {"harmful"}
+
+
+@pytest.mark.parametrize("name", ["side-by-side", "side-by-side()", "side-by-side(1)", "side-by-side(1,a)"])
+def test_schedules_that_do_not_exist(name: str) -> None:
+    with pytest.raises(bankshot.WgslError, match="schedule cannot be"):
+        bankshot.simulate(HEAD.format(size=4) + "}", grid=1, bindings={}, schedule=name)
+
+
+# ---- data --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "t[i] = x[i]; y[i] = t[last - i];",
+        "s[i] = w[i]; y[i] = bitcast<u32>(s[last - i]);",
+        "total = x[i]; workgroupBarrier(); y[i] = total;",
+        "y[i / 2u] = x[i];",
+    ],
+)
+def test_equal_data_hide_no_race(body: str, size: int) -> None:
+    (finding,) = races(body, size)
+    assert finding.verdict == "harmful"
+    assert finding.notes[-1].message.startswith("with other values in ")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "total = 1u; workgroupBarrier(); y[i] = total;",
+        "total = x[0]; workgroupBarrier(); y[i] = total;",
+        "if x[i] == 0u { y[0] = 1u; }",  # other values in x would take another branch
+        "y[x[i]] = 1u;",
+    ],
+)
+def test_a_value_that_does_not_depend_on_who_stores_it(body: str, size: int) -> None:
+    (finding,) = races(body, size)
+    assert (finding.verdict, finding.severity) == ("same-value", "warning")
