@@ -13,6 +13,7 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.race_tables import race_rows
 from ..machine import layout as at
+from ..machine.probe_arrays import MOST_RACES
 from ..wgsl.diagnostics import Note
 from ..wgsl.types import Scalar
 from .finding import Finding
@@ -57,7 +58,16 @@ def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
             same = known.verdict if known.verdict == found.verdict else None
             key = key if key in findings else (key[1], key[0], key[2])
             findings[key] = replace(known, count=known.count + found.count, verdict=same)
-    return list(findings.values())
+    return _with_limit(list(findings.values()), len(race_rows(outcome.races)))
+
+
+def _with_limit(findings: list[Finding], pairs: int) -> list[Finding]:
+    """Return the findings; the last says so if the machine had no room for more."""
+    if pairs < MOST_RACES:
+        return findings
+    *others, last = findings
+    limit = Note(f"the first {MOST_RACES} pairs of accesses that race were recorded; cure these to see any others")
+    return [*others, replace(last, notes=(*last.notes, limit))]
 
 
 def _site(launch: Launch, slot: int | np.int64) -> SourceSite:
