@@ -18,13 +18,15 @@ _INDENT = "    "
 
 @frozen
 class Race:
-    """Two places that race, and the memory: workgroup, storage or texture. `across`: in different workgroups."""
+    """Two places that race, and the memory: workgroup, storage or texture. `across`: in different workgroups.
+    `same_value`: both store the same."""
 
     first: Span
     second: Span
     space: str
     variable: str
     across: bool
+    same_value: bool = False
 
     @property
     def spans(self) -> tuple[Span, Span]:
@@ -35,7 +37,7 @@ class Race:
 class Change:
     """A change of the text. `words` say what it is. `orders`: the races that it may end, from where it is; `straight`:
     how many of them in the order of the text. `depth`: in how many blocks it is. `effort`: 0 for another kind of
-    barrier, 1 for a barrier more, 2 where it rewrites a statement.
+    barrier, 1 for a barrier more, 2 where it rewrites a statement, 3 where it rewrites a variable.
     """
 
     words: str
@@ -160,6 +162,8 @@ def _splits(source: Source, places: Places, races: list[Race]) -> Iterator[Chang
         if stmt is _of(other) and isinstance(stmt, typed.Assign | typed.CompoundAssign):
             statements.setdefault(stmt, (path, []))[1].append(race)
     for path, found in statements.values():
+        if any(race.first == race.second for race in found):
+            continue  # several invocations store to one word: no barrier orders these
         replacement = _split(source, path, [BARRIERS[space] for space in dict.fromkeys(race.space for race in found)])
         if replacement is not None:
             line = _of(path).span.line

@@ -36,7 +36,7 @@ class Gap:
 
 @frozen
 class Between:
-    """How a gap separates two accesses: `straight`, in the order of the text, or only in different iterations."""
+    """How a gap separates two accesses: `straight`, in the order of the text, or only in different iterations or calls."""
 
     straight: bool
 
@@ -50,6 +50,17 @@ class Places:
         self._loops = {
             stmt.body: stmt for f in self.functions for stmt in _statements(f) if isinstance(stmt, typed.Loop)
         }
+
+        self._repeated: set[typed.Function] = set()  # called several times
+        for function in self.functions:  # breadth first, so that callers come before callees
+            self._repeated |= {callee for callee in function.calls if self._calls_again(function, callee)}
+
+    def _calls_again(self, caller: typed.Function, callee: typed.Function) -> bool:
+        """Whether a caller may not be the only one, or calls several times."""
+        calls = list(_calls(caller, callee))
+        looped = any(_is_in(loop, path) for path in calls for loop in self._loops.values())
+        several = sum(callee in each.calls for each in self.functions) > 1
+        return several or looped or len(calls) > 1 or caller in self._repeated
 
     def positions(self, span: Span) -> dict[typed.Function, list[Path]]:
         """Return the paths to an access in each function that reaches it."""
@@ -95,7 +106,8 @@ class Places:
                     sides = _side(gap, one), _side(gap, two)
                     if sides in ((-1, 1), (1, -1)):
                         return Between(straight=True)
-                    carried |= None not in sides and self._share_loop(gap, one, two)
+                    again = function in self._repeated or self._share_loop(gap, one, two)
+                    carried |= None not in sides and again
         return Between(straight=False) if carried else None
 
     def _share_loop(self, gap: Gap, one: Path, two: Path) -> bool:

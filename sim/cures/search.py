@@ -20,13 +20,14 @@ from ..wgsl.diagnostics import WgslError
 from ..wgsl.source import Source, Span
 from ..wgsl.text_edits import Replacement, original_offset, replaced
 from ..wgsl.typed import Module, Pipeline
+from .atomics import ATOMIC, atomic_changes
 from .changes import Change, Race, changes
 from .places import Places
 
 MOST_RUNS = 24  # of changed texts, for each dispatch
 _MAY_GO = ("uninit", "atomic-order", "not-finite", "division-by-zero", "out-of-bounds")  # what races may cause
 Key = tuple[tuple[int, int], tuple[int, int], bool]  # of a race, in the original text
-Other = tuple[str, int]  # another finding: its code, and where it is in the original text
+Other = tuple[str, int]  # another finding: its code, and its line in the original text
 
 
 class Trial(Protocol):
@@ -37,17 +38,20 @@ class Trial(Protocol):
 
 @sealed
 class Cure:
-    """A change of the text that was tried. `words` say what it is; it ends `races`, of which there is at least one."""
+    """Changes of the text that were tried. `words` say what they are; they end `races`, of which there is at least one.
+    `several`: no change alone ends them.
+    """
 
     words: str
     replacements: tuple[Replacement, ...]
     races: tuple[Finding, ...]
+    several: bool = False
 
     @property
     def sentence(self) -> str:
         """What it ends, in words: `a workgroupBarrier() after line 23 removes all 19 races`."""
         many = f"all {len(self.races)} races" if len(self.races) > 1 else "this race"
-        return f"{self.words} {'remove' if ' and ' in self.words else 'removes'} {many}"
+        return f"{self.words} {'remove' if self.several else 'removes'} {many}"
 
 
 @frozen
@@ -70,16 +74,22 @@ def find_cures(
     if not races:
         return Cures(left=tuple(f for f in findings if f.code == "race"))
     search = _Search(pipeline, [*findings, *silenced], trial)
-    chosen, attempt = search.run(frozenset(races))
-    if not chosen:
-        return Cures(left=tuple(races.values()), gave_up=search.gave_up)
-    last = search.attempt([change for change, _ in chosen], last=True)
-    if last is None or last.races != attempt.races:
+    for atomics in (True, False):
+        chosen, attempt = search.run(frozenset(races), atomics=atomics)
+        last = search.attempt([change for change, _ in chosen], last=True) if chosen else None
+        if last is not None and last.races == attempt.races:
+            break
+        if not any(change.effort == ATOMIC for change, _ in chosen):
+            return Cures(left=tuple(races.values()), gave_up=search.gave_up)
+    else:
         return Cures(left=tuple(races.values()), gave_up=search.gave_up)
     cures = _cures(chosen, races)
     ended = {f for cure in cures for f in cure.races}
     left = tuple(f for f in findings if f.code == "race" and f not in ended)
-    gone = tuple(f for f in findings if f.code in _MAY_GO and f.span and (f.code, f.span.start) not in last.others)
+    line = pipeline.module.source.line_index
+    gone = tuple(
+        f for f in findings if f.code in _MAY_GO and f.span and (f.code, line(f.span.start)) not in last.others
+    )
     return Cures(cures, left, gone, search.gave_up)
 
 
@@ -93,7 +103,7 @@ def _cures(chosen: list[tuple[Change, frozenset[Key]]], races: Mapping[Race, Fin
         else:
             before = cures.pop()
             both = (*before.replacements, *change.replacements)
-            cures.append(Cure(f"{before.words} and {change.words}", both, before.races))
+            cures.append(Cure(f"{before.words} and {change.words}", both, before.races, several=True))
     return tuple(cures)
 
 
@@ -117,15 +127,18 @@ class _Search:
 
     def __post_init__(self) -> None:
         self._uniformity = _uniformity(self.pipeline.module.source)
-        self._before = _attempt(self.findings, ())
+        self._before = _attempt(self.pipeline.module.source, self.findings, ())
 
-    def run(self, races: frozenset[Race]) -> tuple[list[tuple[Change, frozenset[Key]]], _Attempt]:
+    def run(self, races: frozenset[Race], *, atomics: bool) -> tuple[list[tuple[Change, frozenset[Key]]], _Attempt]:
         """Return the changes that help, each with the races that it ends, and what is left with all of them."""
         places = Places(self.pipeline.entry)
         chosen: list[tuple[Change, frozenset[Key]]] = []
         now = self._before
         while wanted := [race for race in races if _key(race) in now.races]:
-            found = self._best(changes(self.pipeline.module.source, places, wanted), [c for c, _ in chosen], now)
+            source, so_far = self.pipeline.module.source, [c for c, _ in chosen]
+            found = self._best(changes(source, places, wanted), so_far, now)
+            if found is None and atomics:  # atomics end all races of a variable, also those that need a barrier
+                found = self._best(list(atomic_changes(source, places, wanted)), so_far, now)
             if found is None:
                 break
             change, after = found
@@ -160,7 +173,7 @@ class _Search:
         try:
             module = check(Source(replaced(source.text, replacements), source.name), uniformity=self._uniformity)
             self.runs += 1
-            after = _attempt(self.trial(module, last=last), replacements)
+            after = _attempt(source, self.trial(module, last=last), replacements)
         except WgslError:
             return None
         return after if after.others <= self._before.others else None
@@ -171,7 +184,14 @@ def _race(finding: Finding, memory: dict[Span, SourceSite]) -> Race | None:
     site = memory.get(finding.span) if finding.span else None
     if first is None or finding.span is None or site is None:
         return None
-    return Race(first, finding.span, site.space or "storage", site.variable or "", finding.epoch is None)
+    return Race(
+        first,
+        finding.span,
+        site.space or "storage",
+        site.variable or "",
+        finding.epoch is None,
+        finding.verdict == "same-value",
+    )
 
 
 def _key(race: Race) -> Key:
@@ -179,7 +199,7 @@ def _key(race: Race) -> Key:
     return one, two, race.across
 
 
-def _attempt(findings: Iterable[Finding], replacements: Iterable[Replacement]) -> _Attempt:
+def _attempt(source: Source, findings: Iterable[Finding], replacements: Iterable[Replacement]) -> _Attempt:
     races: set[Key] = set()
     others: set[Other] = set()
     moved = list(replacements)
@@ -189,7 +209,7 @@ def _attempt(findings: Iterable[Finding], replacements: Iterable[Replacement]) -
             one, two = sorted((original_offset(moved, s.start), original_offset(moved, s.end)) for s in spans[:2])
             races.add((one, two, finding.epoch is None))
         elif finding.span is not None:
-            others.add((finding.code, original_offset(moved, finding.span.start)))
+            others.add((finding.code, source.line_index(original_offset(moved, finding.span.start))))
     return _Attempt(frozenset(races), frozenset(others))
 
 
