@@ -36,7 +36,7 @@ class Gap:
 
 @frozen
 class Between:
-    """How a gap separates two accesses: `straight`, in the order of the text, or only in different iterations or calls."""
+    """How a gap separates two accesses: `straight`, in the order of the text, or only in other iterations or calls."""
 
     straight: bool
 

@@ -58,16 +58,17 @@ def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
             same = known.verdict if known.verdict == found.verdict else None
             key = key if key in findings else (key[1], key[0], key[2])
             findings[key] = replace(known, count=known.count + found.count, verdict=same)
-    return _with_limit(list(findings.values()), len(race_rows(outcome.races)))
+    return list(findings.values())
 
 
-def _with_limit(findings: list[Finding], pairs: int) -> list[Finding]:
-    """Return the findings; the last says so if the machine had no room for more."""
-    if pairs < MOST_RACES:
+def note_limit(findings: list[Finding], outcome: Outcome) -> list[Finding]:
+    """Return the findings; the last race says so if the machine had no room for more."""
+    last = next((n for n in reversed(range(len(findings))) if findings[n].code == RACE.code), None)
+    if last is None or len(race_rows(outcome.races)) < MOST_RACES:
         return findings
-    *others, last = findings
     limit = Note(f"the first {MOST_RACES} pairs of accesses that race were recorded; cure these to see any others")
-    return [*others, replace(last, notes=(*last.notes, limit))]
+    noted = replace(findings[last], notes=(*findings[last].notes, limit))
+    return [*findings[:last], noted, *findings[last + 1 :]]
 
 
 def _site(launch: Launch, slot: int | np.int64) -> SourceSite:

@@ -20,6 +20,7 @@ from ..cures.search import Cure
 from ..fast_dataclass import sealed
 from ..findings.explain import explain
 from ..findings.finding import Finding
+from ..findings.races import note_limit
 from ..findings.suppressions import suppress
 from ..front_end import check
 from ..launch import schedules
@@ -324,7 +325,7 @@ def simulate(
     if cures and outcome.finished == launch.count:
         findings, tried = cured(dispatch, names, measured, findings, silenced)
     return Run(
-        findings,
+        note_limit(findings, outcome),
         silenced,
         tried,
         launch.program,
