@@ -60,7 +60,6 @@ def simulate(
         probes=probes,
         trace=trace,
         workgroups=workgroups,
-        cures=True,
         progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
 

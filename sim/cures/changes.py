@@ -98,18 +98,18 @@ def _separated(places: Places, gap: Gap, races: Iterable[Race]) -> tuple[frozens
 
 def _barrier(source: Source, gap: Gap, space: str, orders: frozenset[Race], straight: int) -> Change:
     call = f"{BARRIERS[space]}()"
-    place = source.place
+    around = gap.before or (gap.block.body[0] if gap.block.body else gap.block)
+    offset = gap.block.span.start + 1 if gap.before is None else _end(source, gap.before)
+    insertion = _insertion(source, offset, _indent(source, around), call + ";")
+    place = source.place(offset - 1)
     if gap.before is None:
-        offset = gap.block.span.start + 1
-        words = f"at the start of the block in line {place(offset).line}"
+        words = f"at the start of the block in line {place.line}"
     else:
-        offset = _end(source, gap.before)
-        at_end = gap.loop is not None and gap.index == len(gap.block.body)
-        words = f"after line {place(offset - 1).line}"
-        if at_end and gap.loop is not None:
+        own_line = insertion.text.startswith("\n")
+        words = f"after line {place.line}" if own_line else f"after column {place.column} of line {place.line}"
+        if gap.loop is not None and gap.index == len(gap.block.body):
             words += f", at the end of the loop in line {gap.loop.span.line},"
-    indent = _indent(source, gap.before or (gap.block.body[0] if gap.block.body else gap.block))
-    return Change(f"a {call} {words}", (_insertion(source, offset, indent, call + ";"),), orders, straight, gap.depth)
+    return Change(f"a {call} {words}", (insertion,), orders, straight, gap.depth)
 
 
 def _end(source: Source, stmt: typed.Stmt) -> int:
@@ -119,7 +119,7 @@ def _end(source: Source, stmt: typed.Stmt) -> int:
 
 
 def _indent(source: Source, stmt: typed.Stmt) -> str | None:
-    """Return what stands before a statement in its line; None where that is not blank."""
+    """Return the blanks before a statement in its line; None where there is code."""
     start = source.line_start(source.line_index(stmt.span.start))
     before = source.text[start : stmt.span.start]
     return None if before.strip() else before

@@ -257,7 +257,7 @@ def simulate(
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
     replay: bool = True,
-    cures: bool = False,
+    cures: bool | None = None,
     out_of_bounds: str | None = None,
     budget: int | None = None,
     trace: Trace | None = None,
@@ -280,8 +280,8 @@ def simulate(
     always those of lockstep.
     `replay`: rerun to decide whether races, unwritten memory and accesses out of bounds matter. Without it they have no
     verdict.
-    `cures`: where there are races, change the text and rerun it until they end; `Run.cures` has the changes, and
-    `Run.findings` one race for each cause, whose hint says what ends it.
+    `cures`: where there are races, change the text and rerun it until they end; by default as `replay`. `Run.cures` has
+    the changes, and `Run.findings` one race for each cause, whose hint says what ends it.
     `out_of_bounds`: what an access past the end of an array does: "clamp", "zero", "wrap", or "zero-buffers", which is
     "zero" in buffers and "clamp" elsewhere; by default, what the device does. For texels the device decides
     (`Device.texel_outside`).
@@ -322,7 +322,7 @@ def simulate(
         findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
     findings, silenced = suppress(findings, dispatch.pipeline.module.source, names)
     tried: tuple[Cure, ...] = ()
-    if cures and outcome.finished == launch.count:
+    if (replay if cures is None else cures) and outcome.finished == launch.count:
         findings, tried = cured(dispatch, names, measured, findings, silenced)
     return Run(
         note_limit(findings, outcome),
