@@ -26,6 +26,7 @@ _SIM = (
     "sim.bindings",
     "sim.launch",
     "sim.findings",
+    "sim.cures",
     "sim.dump",
     "sim.run",
     "sim.explore",
@@ -46,7 +47,10 @@ _JUDGED = (
     "oracle.goldens",
     "oracle.judge",
 )
-_REPORTED = (*_JUDGED, "oracle.guesses", "oracle.exit_codes", "oracle.advise", "oracle.corpus", "oracle.reports")
+_REPORTED = (
+    *(*_JUDGED, "oracle.guesses", "oracle.exit_codes", "oracle.advise", "oracle.fix", "oracle.corpus"),
+    "oracle.reports",
+)
 _ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
 
 # Room -> the rooms that it may import.
@@ -68,8 +72,12 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.bindings": ("sim.fast_dataclass", "sim.wgsl", "sim.ir", "sim.instrument"),
     "sim.launch": (*_PROGRAM, "sim.models", "sim.bindings"),
     "sim.findings": (*_PROGRAM, "sim.models", "sim.bindings", "sim.launch"),
+    "sim.cures": ("sim.fast_dataclass", "sim.wgsl", "sim.ir", "sim.findings"),
     "sim.dump": (*_PROGRAM, "sim.launch"),
-    "sim.run": (*_PROGRAM, "sim.front_end", "sim.models", "sim.bindings", "sim.launch", "sim.findings", "sim.dump"),
+    "sim.run": (
+        *_PROGRAM,
+        *("sim.front_end", "sim.models", "sim.bindings", "sim.launch", "sim.findings", "sim.cures", "sim.dump"),
+    ),
     "sim.explore": (*_PROGRAM, "sim.models", "sim.bindings", "sim.launch", "sim.findings", "sim.run"),
     "sim": (
         "sim.front_end",
@@ -101,6 +109,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.judge": (*_SIM, *_JUDGED[:-1]),
     "oracle.audit": ("oracle.judge",),
     "oracle.advise": (*_SIM, *_JUDGED),
+    "oracle.fix": (*_SIM, *_JUDGED),
     "oracle.guesses": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests"),
     "oracle.workers": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.wgpu_worker"),
     "oracle.corpus": (*_SIM, *_JUDGED, "oracle.guesses", "oracle.workers"),

@@ -47,6 +47,13 @@ comment that suppresses nothing is a finding itself:
 flag = 1u;
 ```
 
+Races are one finding for each cause. Bankshot changes the text and runs it again until they end: it inserts a barrier,
+uses the right kind, splits a statement, or makes a word atomic. The hint says what ended them, such as
+`a workgroupBarrier() after line 23 removes all 19 races`: the changed text passed the check of uniform control flow,
+and its run had no other finding. It tries at most 24 changes and says where it gave up. `bankshot fix FILE` shows the
+changes as a diff, with the verdict before and after, and `--write` makes them; `bankshot audit --patch FILE` writes the
+diff of a whole audit.
+
 Each section below shows a kernel, what Bankshot reports for it, and the kernel cured. The kernels run as one workgroup
 on buffers that hold 0, 1, 2, …
 """

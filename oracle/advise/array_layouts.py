@@ -22,6 +22,7 @@ from ...sim.wgsl.check.fold import Substitution
 from ...sim.wgsl.source import Source, Span
 from ...sim.wgsl.syntax import tree as s
 from ...sim.wgsl.syntax.parser import parse
+from ...sim.wgsl.text_edits import Replacement, replaced
 from ...sim.wgsl.typed import Const, Module, OverrideRef, Pipeline, expressions
 from .value_flow import Flow, nodes
 
@@ -46,9 +47,7 @@ class Change:
         if not self.edits:
             return module
         source = module.source
-        text = source.text
-        for span, words in sorted(self.edits, key=lambda edit: edit[0].start, reverse=True):
-            text = text[: span.start] + words + text[span.end :]
+        text = replaced(source.text, (Replacement(span.start, span.end, words) for span, words in self.edits))
         return check(Source(text, source.name, source.origin))
 
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "corpus": "Try every shader in a folder on generated data.",
     "diff": "Compare the simulator with wgpu, bit for bit.",
     "explore": "Run small kernels in every order that WGSL allows.",
+    "fix": "Find changes that end races, and show them as a diff.",
     "golden": "Review goldens that a change of a kernel has moved.",
     "init": "Write a manifest for a shader, by trial runs.",
     "references": "List the references that come with Bankshot.",

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
-from ..gpu_counters.text_edits import Edits
+from ...sim.wgsl.text_edits import Edits
 
 # The lane that each builtin reads, from its second argument.
 _LANES: Mapping[str, str] = MappingProxyType(

@@ -12,7 +12,7 @@ from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.builtins.accuracy import CORRECT
 from ...sim.wgsl.builtins.row import Builtin
-from ..gpu_counters.text_edits import Edits
+from ...sim.wgsl.text_edits import Edits
 from .kept_floats import declarations, keep_compound, keep_floats, keeper
 
 # Functions that are exact step by step, and that implementations compute in other steps.

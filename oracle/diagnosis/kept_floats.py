@@ -13,8 +13,8 @@ import numpy as np
 
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
+from ...sim.wgsl.text_edits import Edits
 from ..comparison.bits import Array
-from ..gpu_counters.text_edits import Edits
 
 ZERO = "bankshot_zero"  # the added binding
 DATA: dict[str, Array] = {ZERO: np.zeros(4, np.uint32)}

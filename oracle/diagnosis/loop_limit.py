@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from ...sim.wgsl import typed
-from ..gpu_counters.text_edits import Edits
+from ...sim.wgsl.text_edits import Edits
 
 NEVER = (1 << 31) - 1  # a limit that no loop reaches: for a control, in which only the text changes
 _MOST_UNROLLED = 3  # loops of which every subset is tried; of more, all or none

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.texel_formats import format_of
+from ...sim.wgsl.text_edits import Edits
 from ..comparison.bits import Array
-from ..gpu_counters.text_edits import Edits
 
 if TYPE_CHECKING:
     from ...sim import Run

@@ -23,11 +23,11 @@ from ...sim.wgsl.source import Span
 from ...sim.wgsl.syntax import tree
 from ...sim.wgsl.syntax.parser import parse
 from ...sim.wgsl.texel_formats import shape_of
+from ...sim.wgsl.text_edits import Edits
 from ..errors import UsageError
 from ..gpu_account.components import pieces
 from ..gpu_account.regions import Anchor
 from .statements import can_end, header, loops, statements
-from .text_edits import Edits
 from .wgsl_templates import FUNCTION, HEAD, INPUTS, LOOP, TEXEL
 
 LOG = "bankshot_log"

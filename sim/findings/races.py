@@ -15,6 +15,7 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.race_tables import race_rows
 from ..machine import layout as at
+from ..machine.probe_arrays import MOST_RACES
 from ..wgsl.diagnostics import Note
 from ..wgsl.types import Scalar
 from .finding import Finding
@@ -62,6 +63,16 @@ def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
             key = key if key in findings else (key[1], key[0], key[2])
             findings[key] = replace(known, count=known.count + found.count, verdict=same)
     return list(findings.values())
+
+
+def note_limit(findings: list[Finding], outcome: Outcome) -> list[Finding]:
+    """Return the findings; the last race says so if the machine had no room for more."""
+    last = next((n for n in reversed(range(len(findings))) if findings[n].code == RACE.code), None)
+    if last is None or len(race_rows(outcome.races)) < MOST_RACES:
+        return findings
+    limit = Note(f"the first {MOST_RACES} pairs of accesses that race were recorded; cure these to see any others")
+    noted = replace(findings[last], notes=(*findings[last].notes, limit))
+    return [*findings[:last], noted, *findings[last + 1 :]]
 
 
 def _site(launch: Launch, slot: int | np.int64) -> SourceSite:

@@ -20,7 +20,7 @@ LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
 PLACES = 64  # executions whose cost each memory probe remembers
 _LOADS = 4096  # noted loads
 _SEEN = 256  # loads at different distances that each watched access remembers
-_RACES = 256  # pairs of accesses
+MOST_RACES = 256  # pairs of accesses
 _LEAST_QUEUE = 4096  # words: half of the nearest cache
 _LEAST_STEP = 2 * at.VECTOR_LANES  # words: the two factors of a step, in their smallest form
 
@@ -136,7 +136,7 @@ def make_watch(
         clocks=at.CLOCKS.new(workgroups_per_batch),
         workgroup=workgroup,
         storage=storage,
-        races=at.RACES.new(1 + _RACES),
+        races=at.RACES.new(1 + MOST_RACES),
         unwritten=at.BOUNDS.new(count),
         spans=at.SPANS.new(max(1, variables)),
         seen=at.SEEN.new(count, _SEEN),

@@ -33,6 +33,7 @@ from ..launch.partition import Outcome
 from ..launch.workgroup_classes import Classes, run_classes
 from ..machine.layout import VECTOR_LANES
 from ..models import Device
+from ..wgsl.check.pipeline import GRANTED
 from ..wgsl.source import Span
 from ..wgsl.typed import Module, Pipeline
 from .workgroup_coverage import Place
@@ -188,6 +189,19 @@ class Dispatch:
     @cached_property
     def _waits(self) -> bool:
         return _built(self.pipeline, **self._options(frozenset(), self.how)).waits
+
+    def of(self, module: Module, budget: int) -> Dispatch:
+        """Return the same dispatch of another module, which has the same bindings: a changed text."""
+        values: dict[str | int, Any] = {override.name: value for override, value in self.pipeline.values.items()}
+        pipeline = module.pipeline(self.pipeline.entry.name, values, GRANTED)
+        variables = {variable.name: variable for variable in pipeline.globals}
+        bound = [
+            replace(each, variable=variable, type=pipeline.store_types[variable])
+            for each in self.bound
+            if (variable := variables.get(each.variable.name)) is not None
+        ]
+        how = replace(self.how, budget=budget)
+        return replace(self, pipeline=pipeline, bound=bound, how=how, ready_memory=[], stops=[])
 
     def launch(self, program: Program, bound: list[Bound]) -> Launch:
         return Launch(program, bound, self.grid, self.device, self.how)

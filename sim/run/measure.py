@@ -18,6 +18,7 @@ from ..findings.atomic_order import find_order_dependence
 from ..findings.atomic_uninit import atomic_reads, find_unwritten_atomics
 from ..findings.explain import explain
 from ..findings.finding import Finding
+from ..findings.grouping import group_races
 from ..findings.inactive_lane import find_inactive_lane_reads, shuffles
 from ..findings.races import find_component_races, stores_components
 from ..findings.redundant_barriers import find_redundant
@@ -77,7 +78,7 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
             findings += find_redundant(dispatch.run, launch)
     count = prod(dispatch.grid)
     how = "all" if launch.count == count else "sample"
-    return Measured(launch, outcome, findings, Coverage(how, count, launch.count, why), launch)
+    return Measured(launch, outcome, group_races(findings), Coverage(how, count, launch.count, why), launch)
 
 
 def _judged(

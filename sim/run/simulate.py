@@ -16,9 +16,11 @@ from ..bindings.binding import Key, Output
 from ..bindings.buffers import bind
 from ..codegen.inexact_ops import is_inexact_op
 from ..codegen.program import Program
+from ..cures.search import Cure
 from ..fast_dataclass import sealed
 from ..findings.explain import explain
 from ..findings.finding import Finding
+from ..findings.races import note_limit
 from ..findings.suppressions import suppress
 from ..front_end import check
 from ..launch import schedules
@@ -36,6 +38,7 @@ from ..wgsl.diagnostics import fail, limits_are_errors
 from ..wgsl.source import Span
 from ..wgsl.typed import Module, Pipeline
 from .counters import Counters, RunRecord
+from .cured import cured
 from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
 from .measure import measure
@@ -78,13 +81,15 @@ class Writer:
 class Run:
     """The result of a dispatch: outputs, counters and findings.
 
-    `findings`, and `silenced`, those that comments in the shader suppress. `program`: what ran (internal). `finished`:
-    workgroups that ran to their end. `trace`: the changes of the traced variable; `trace_missed`: how many values came
-    after the trace was full. `coverage`: which workgroups ran for the counters.
+    `findings`, and `silenced`, those that comments in the shader suppress. `cures`: changes of the text that end races.
+    `program`: what ran (internal). `finished`: workgroups that ran to their end. `trace`: the changes of the traced
+    variable; `trace_missed`: how many values came after the trace was full. `coverage`: which workgroups ran for the
+    counters.
     """
 
     findings: list[Finding]
     silenced: list[Finding]
+    cures: tuple[Cure, ...]
     program: Program
     finished: int
     trace: list[TraceRow]
@@ -252,6 +257,7 @@ def simulate(
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
     replay: bool = True,
+    cures: bool | None = None,
     out_of_bounds: str | None = None,
     budget: int | None = None,
     trace: Trace | None = None,
@@ -274,6 +280,8 @@ def simulate(
     always those of lockstep.
     `replay`: rerun to decide whether races, unwritten memory and accesses out of bounds matter. Without it they have no
     verdict.
+    `cures`: where there are races, change the text and rerun it until they end; by default as `replay`. `Run.cures` has
+    the changes, and `Run.findings` one race for each cause, whose hint says what ends it.
     `out_of_bounds`: what an access past the end of an array does: "clamp", "zero", "wrap", or "zero-buffers", which is
     "zero" in buffers and "clamp" elsewhere; by default, what the device does. For texels the device decides
     (`Device.texel_outside`).
@@ -313,9 +321,13 @@ def simulate(
         stopped = {f.span for f in findings}
         findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
     findings, silenced = suppress(findings, dispatch.pipeline.module.source, names)
+    tried: tuple[Cure, ...] = ()
+    if (replay if cures is None else cures) and outcome.finished == launch.count:
+        findings, tried = cured(dispatch, names, measured, findings, silenced)
     return Run(
-        findings,
+        note_limit(findings, outcome),
         silenced,
+        tried,
         launch.program,
         finished,
         rows,

@@ -41,7 +41,7 @@ def test_a_race_is_shown_with_both_places_and_ends_in_1(audit):
     assert "racy.wgsl:7:12: error[race]: invocation 0 loads t[63], and invocation 63 stores to it" in done.output
     assert "racy.wgsl:5:5: note: the store of 63 is here" in done.output
     assert "64 times in all" in done.output
-    assert "hint: put workgroupBarrier() between line 5 and line 7" in done.output
+    assert "hint: a workgroupBarrier() after line 5 removes this race" in done.output
 
 
 def test_a_kernel_in_order_ends_in_0(audit):

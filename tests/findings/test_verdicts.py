@@ -24,7 +24,7 @@ def run(body: str, groups: int = 2, before: str = "", **options) -> bankshot.Run
     count = 64 * groups
     bindings = {"y": np.zeros(count, np.uint32), "x": np.ones(count, np.float32)}
     module = bankshot.check(before + HEAD + body + "\n}", uniformity="off")
-    return bankshot.simulate(module, grid=groups, bindings=bindings, **options)
+    return bankshot.simulate(module, grid=groups, bindings=bindings, **{"cures": False, **options})
 
 
 def only(body: str, code: str, **options) -> bankshot.Finding:

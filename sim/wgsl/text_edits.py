@@ -1,12 +1,13 @@
-"""Insert text into a source text at many places at once."""
+"""Change a source text at many places at once: insert around nested spans, or replace spans that do not overlap."""
 
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterable
 from dataclasses import field
 
-from ...sim.fast_dataclass import entity
-from ...sim.wgsl.source import Span
+from ..fast_dataclass import entity, frozen
+from .source import Span
 
 _OUTERMOST = 1 << 20  # added to an end: sorts an insertion before all others at its place
 
@@ -57,3 +58,46 @@ class Edits:
                 out.insert(before, " ")
             done = place
         return "".join([*out, text[done:]])
+
+
+@frozen
+class Replacement:
+    """Characters `start` to `end` (exclusive) of a text, and what replaces them; an insertion where they are none."""
+
+    start: int
+    end: int
+    text: str
+
+
+def replaced(text: str, replacements: Iterable[Replacement]) -> str:
+    """Return the text with these replacements, which do not overlap. Insertions at one place keep their order.
+
+    >>> replaced("a = b;", [Replacement(4, 5, "c"), Replacement(6, 6, " d();")])
+    'a = c; d();'
+    """
+    out: list[str] = []
+    done = 0
+    for each in sorted(replacements, key=_place):
+        out += [text[done : each.start], each.text]
+        done = each.end
+    return "".join([*out, text[done:]])
+
+
+def original_offset(replacements: Iterable[Replacement], offset: int) -> int:
+    """Return where a character of the changed text was; for one that was inserted, where it was inserted.
+
+    >>> original_offset([Replacement(1, 1, "xyz")], 4), original_offset([Replacement(1, 1, "xyz")], 2)
+    (1, 1)
+    """
+    moved = 0
+    for each in sorted(replacements, key=_place):
+        if offset < each.start + moved:
+            break
+        if offset < each.start + moved + len(each.text):
+            return each.start
+        moved += len(each.text) - (each.end - each.start)
+    return offset - moved
+
+
+def _place(replacement: Replacement) -> tuple[int, int]:
+    return replacement.start, replacement.end

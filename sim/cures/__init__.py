@@ -1,0 +1,1 @@
+"""Cures of races: changes of the text that Bankshot has tried. See `search`."""

@@ -1,0 +1,64 @@
+"""Cures for the races of a run: `cures.search` with reruns of the same dispatch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cures.causes import one_for_each_cause
+from ..cures.search import Cure, find_cures
+from ..findings.explain import explain
+from ..findings.finding import Finding
+from ..findings.grouping import group_races
+from ..findings.replay import rerun_budget
+from ..wgsl.typed import Module
+from .dispatch import Dispatch
+from .measure import Measured, measure
+
+_MANY = 4  # as many workgroups as show the races: then only those are rerun for each change
+_FINDING = frozenset(("races", "uninit", "bounds", "nan"))  # probes
+
+
+def cured(
+    dispatch: Dispatch, probes: frozenset[str], measured: Measured, findings: list[Finding], silenced: list[Finding]
+) -> tuple[list[Finding], tuple[Cure, ...]]:
+    """Return the findings with one race for each cause, and the cures that were tried."""
+    if not any(finding.code == "race" for finding in findings):
+        return findings, ()
+    looking = probes & _FINDING
+    budget = rerun_budget(measured.launch, measured.outcome)
+    few = _few(dispatch, looking, [*findings, *silenced])
+
+    def trial(module: Module, /, *, last: bool) -> list[Finding]:
+        again = dispatch.of(module, budget)
+        if last:
+            return measure(again, looking, "all", replay=False, progress=None).findings
+        return _look(again if few is None else replace(again, how=replace(again.how, chosen=few)), looking)
+
+    found = find_cures(dispatch.pipeline, measured.launch.program.sites, findings, silenced, trial)
+    return one_for_each_cause(findings, found), found.cures
+
+
+def _look(dispatch: Dispatch, probes: frozenset[str]) -> list[Finding]:
+    return group_races(explain(*dispatch.run(probes)))
+
+
+def _few(dispatch: Dispatch, probes: frozenset[str], findings: list[Finding]) -> NDArray[np.int64] | None:
+    """Return the workgroups in which the races were seen, if there are few and these show all of them."""
+    races = [finding for finding in findings if finding.code == "race"]
+    if any(race.epoch is None for race in races) or dispatch.how.chosen is not None:
+        return None
+    x, y, _ = dispatch.grid
+    places = sorted({i + x * (j + y * k) for i, j, k in (race.workgroup for race in races)})
+    if _MANY * len(places) > prod(dispatch.grid):
+        return None
+    chosen = np.array(places, np.int64)
+    seen = _look(replace(dispatch, how=replace(dispatch.how, chosen=chosen), ready_memory=[]), probes)
+    return chosen if {_pair(f) for f in races} <= {_pair(f) for f in seen if f.code == "race"} else None
+
+
+def _pair(race: Finding) -> frozenset[tuple[int, int]]:
+    return frozenset((span.start, span.end) for _, span in race.spans[:2])
