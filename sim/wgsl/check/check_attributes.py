@@ -1,6 +1,7 @@
-"""Attributes: where each is allowed, how many arguments it takes, and diagnostic filters.
+"""Attributes: where each is allowed, and diagnostic filters.
 
-The checks of what an attribute is on interpret its arguments. Spec: WGSL, "Attributes" and "Diagnostic Filtering".
+The parser counts their arguments; the checks of what an attribute is on interpret them. Spec: WGSL, "Attributes" and
+"Diagnostic Filtering".
 """
 
 from __future__ import annotations
@@ -8,23 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...fast_dataclass import frozen
-from ..diagnostics import Diagnostic, Note, counted, did_you_mean, fail
+from ..diagnostics import Diagnostic, Note, did_you_mean, fail
 from ..source import Span
 from ..syntax import tree
 
 
 @frozen
 class Rule:
-    """The rule of an attribute: fewest and most arguments, the places where it is allowed, the extension it needs."""
+    """The rule of an attribute: the places where it is allowed, and the extension it needs."""
 
-    least: int
-    most: int
     places: frozenset[str]
     extension: str | None = None
 
 
-def _rule(least: int, most: int, places: str, extension: str | None = None) -> Rule:
-    return Rule(least, most, frozenset(places.split(", ")), extension)
+def _rule(places: str, extension: str | None = None) -> Rule:
+    return Rule(frozenset(places.split(", ")), extension)
 
 
 _IO = "struct member, parameter, return type"
@@ -32,23 +31,23 @@ _RESOURCE = "module-scope variable"
 _FILTERED = "function, block, if, switch, switch body, loop, for, while"
 
 ATTRIBUTES = {
-    "align": _rule(1, 1, "struct member"),
-    "binding": _rule(1, 1, _RESOURCE),
-    "blend_src": _rule(1, 1, "struct member", "dual_source_blending"),
-    "builtin": _rule(1, 2, _IO),  # the second is a depth mode
-    "compute": _rule(0, 0, "function"),
-    "diagnostic": _rule(2, 2, _FILTERED),
-    "fragment": _rule(0, 0, "function"),
-    "group": _rule(1, 1, _RESOURCE),
-    "id": _rule(1, 1, "override"),
-    "interpolate": _rule(1, 2, _IO),
-    "invariant": _rule(0, 0, _IO),
-    "location": _rule(1, 1, _IO),
-    "must_use": _rule(0, 0, "function"),
-    "size": _rule(1, 1, "struct member"),
-    "subgroup_size": _rule(1, 1, "function", "subgroup_size_control"),
-    "vertex": _rule(0, 0, "function"),
-    "workgroup_size": _rule(1, 3, "function"),
+    "align": _rule("struct member"),
+    "binding": _rule(_RESOURCE),
+    "blend_src": _rule("struct member", "dual_source_blending"),
+    "builtin": _rule(_IO),
+    "compute": _rule("function"),
+    "diagnostic": _rule(_FILTERED),
+    "fragment": _rule("function"),
+    "group": _rule(_RESOURCE),
+    "id": _rule("override"),
+    "interpolate": _rule(_IO),
+    "invariant": _rule(_IO),
+    "location": _rule(_IO),
+    "must_use": _rule("function"),
+    "size": _rule("struct member"),
+    "subgroup_size": _rule("function", "subgroup_size_control"),
+    "vertex": _rule("function"),
+    "workgroup_size": _rule("function"),
 }
 
 SEVERITIES = ("error", "warning", "info", "off")
@@ -62,7 +61,7 @@ def check_attributes(
 ) -> dict[str, tree.Attribute]:
     """Validate the attributes at a `place`, and return them by name, without `diagnostic`.
 
-    Raises `WgslError` for an attribute that is unknown, misplaced or repeated, or has a wrong number of arguments.
+    Raises `WgslError` for an attribute that is unknown, misplaced or repeated.
     """
     found: dict[str, tree.Attribute] = {}
     for attribute in attributes:
@@ -76,10 +75,6 @@ def check_attributes(
             raise fail(
                 "misplaced-attribute", message, attribute.span, hint=f"it goes on: {', '.join(sorted(rule.places))}"
             )
-        if not rule.least <= len(attribute.args) <= rule.most:
-            wanted = counted(rule.least, rule.most, "argument")
-            message = f"attribute '@{name}' takes {wanted}, not {len(attribute.args)}"
-            raise fail("attribute-arguments", message, attribute.span)
         if name in found:
             first = Note("first given here", found[name].span)
             raise fail("duplicate-attribute", f"attribute '@{name}' is given twice", attribute.span, first)
