@@ -341,7 +341,7 @@ class _Walk:
                 return self._view(cf, expr.ref).node
             case _:
                 parts = [self._value(cf, part) for part in typed.children(expr)]
-                return depends_on(cf, *parts) if parts else cf
+                return depends_on(cf, *parts)
 
     def _short_circuit(self, cf: Node, expr: typed.ShortCircuit) -> Node:
         left = self._value(cf, expr.left)
