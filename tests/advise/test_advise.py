@@ -174,6 +174,8 @@ def elsewhere(more):
         ("y[0] = f32(P);", ["P"]),
         ("if far < 9u { y[0] = 1.0; }", ["far"]),
         ("let c = lane % P; tile[c] = 1.0;", ["P"]),
+        ("let c = lane / P; tile[c] = 1.0;", ["P"]),
+        ("let c = P % 4u; tile[c] = 1.0;", []),
         ("let c = at / 4u; tile[c] = 1.0;", []),
         ("for (var i = 0u; i < P; i += 1u) { tile[i * P] = 1.0; }", ["P"]),
         ("other[place(0u, 0u)] = 1.0;", ["place"]),
@@ -290,3 +292,20 @@ def test_wrong_options_are_explained(options, message, tmp_path):
     file.write_text(FORMS["const"] + "const HALF = 0.5; override UNUSED: u32;")
     result = command("advise", file, "--grid", "2,2", *options)
     assert (result.exit_code, result.output.splitlines()[-1]) == (2, f"error: {message}")
+
+
+@pytest.mark.parametrize("op", ["==", "!=", "<", "<=", ">", ">="])
+@pytest.mark.parametrize("sides", ["P {} lane", "lane {} P"])
+def test_a_comparison_is_no_distance_between_rows(op, sides):
+    assert elsewhere(f"tile[u32({sides.format(op)})] = 1.0;") == ["P"]
+
+
+@pytest.mark.parametrize("op", ["&&", "||"])
+def test_a_condition_is_no_distance_between_rows(op):
+    assert elsewhere(f"tile[u32(bool(P) {op} bool(lane))] = 1.0;") == ["P"]
+    assert elsewhere(f"tile[u32(bool(lane) {op} bool(P))] = 1.0;") == ["P"]
+
+
+@pytest.mark.parametrize("op", ["+", "-", "*", "&", "|", "^", "<<", ">>"])
+def test_arithmetic_in_an_index_is_followed(op):
+    assert elsewhere(f"tile[lane {op} P] = 1.0; tile[P {op} lane] = 1.0;") == []

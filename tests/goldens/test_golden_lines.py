@@ -129,3 +129,35 @@ def test_a_line_is_an_edit_of_another_if_half_of_it_is_alike(after, alike):
     edited = {("abcdefghij", after), (None, "0123456789")}
     new = {("abcdefghij", None), (None, after), (None, "0123456789")}
     assert found == (edited if alike else new)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({"shared_wavefronts": 8}, {"shared_wavefronts": 8, "shared_requests": 4}, 
+         "0 -> 2 wavefronts per request, 0 -> 4 requests to workgroup memory"),
+        ({"global_sectors": 6, "global_requests": 4}, {"global_sectors": 6},
+         "1.5 -> 0 sectors per request, 4 -> 0 requests to global memory"),
+        ({"global_sectors": 6}, {"global_sectors": 8}, "6 -> 8 sectors"),
+        ({"shared_wavefronts": 6}, {"shared_wavefronts": 8}, "6 -> 8 wavefronts"),
+        ({"shared_wavefronts": 6, "shared_requests": 3}, {"shared_wavefronts": 8, "shared_requests": 4},
+         "3 -> 4 requests to workgroup memory"),
+    ],
+)  # fmt: skip
+def test_a_line_without_requests_has_no_rate(before, after, words):
+    (told,) = said([line(1, "a", **before)], [line(1, "a", **after)])
+    assert told.removeprefix("k.wgsl:1: ").replace(", +0 barriers", "") == words
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({}, {}, []),
+        ({"invocations": 64}, {"invocations": 64}, []),
+        ({"invocations": 64}, {"invocations": 128}, ["in all: 64 -> 128 invocations"]),
+        ({"invocations": 64}, {}, []),  # counted by one version alone
+        ({}, {"invocations": 64}, []),
+    ],
+)
+def test_totals_are_compared_where_both_have_them(before, after, words):
+    assert [str(change) for change in changes(before, [], after, [])] == words

@@ -230,6 +230,16 @@ def test_what_the_probes_change(left, changed):
     bounds = {"y": np.array([0.125, np.inf])}
     plain = np.float32([1, 2]) if left.dtype == np.float32 else np.uint32([1, 3])
     assert gpu_counters._alike(left, plain, "y", bounds) != changed
+    assert gpu_counters._alike(plain, left, "y", bounds) != changed
+
+
+def test_nans_agree_with_nans_alone():
+    """Payloads do not count: WGSL prescribes none."""
+    bounds = {"y": np.array([0.125])}
+    quiet, other = (np.array([bits], np.uint32).view(np.float32) for bits in (0x7FC00000, 0x7FC00001))
+    assert gpu_counters._alike(quiet, other, "y", bounds)
+    assert not gpu_counters._alike(quiet, np.float32([1]), "y", bounds)
+    assert not gpu_counters._alike(np.float32([1]), quiet, "y", bounds)
 
 
 PAD = """\

@@ -355,6 +355,9 @@ def test_files_beside_a_manifest_are_in_the_key(folder):
         Path(name).write_bytes(after)
         known.add(wanted(N=(32,))[0].key)
     assert len(known) == 4
+    Path("x.npy").unlink()  # the row says that it is missing
+    known.add(wanted(N=(32,))[0].key)
+    assert len(known) == 5
 
 
 def test_facts_that_do_not_determine_a_row_are_not_in_the_key(monkeypatch):

@@ -309,6 +309,15 @@ def test_a_process_prefers_the_kernel_that_it_has_built():
     assert [shared.take([]), shared.take([0])] == [0, 1]  # rather than wait
 
 
+def test_a_built_kernel_comes_before_one_that_no_process_runs():
+    deal = Scheduler([Size(1, 0, kernel) for kernel in (1, 2, 3, 1, 2, 3, 3, 3)], 2)
+    assert [deal.take([]), deal.take([0])] == [0, 1]
+    assert deal.take([0], after=1) == 4  # kernel 2, which it has built, before kernel 3
+    assert deal.take([4], after=0) == 3
+    both = Scheduler([Size(1, 0, kernel) for kernel in (1, 2, 1, 2, 2)], 2)
+    assert [both.take([]), both.take([0], after=0)] == [0, 2]  # although another process runs that kernel
+
+
 def test_cases_that_need_too_much_memory_do_not_run_together():
     half = BYTES_EACH
     deal = Scheduler([Size(1, 2 * half), Size(1, half), Size(1, half), Size(1, 1), Size(1, 9 * half)], 2)
