@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.oracle.corpus import evidence, trial
+from bankshot.oracle.corpus import cover, evidence, trial
 from bankshot.oracle.corpus.candidate import Run
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.corpus.trial import trials
@@ -344,3 +344,40 @@ def test_a_module_without_a_compute_stage_is_one_trial():
     assert [(made.entry, made.verdict) for made in trials(Shader(Path("a.wgsl"), 1, text), None)] == [
         (None, "no-compute")
     ]
+
+
+# ---- rounding ----------------------------------------------------------------------------------------
+
+# The last two bits of a result change, so that it moves by up to 3 units in the last place; of functions that WGSL lets
+# be far off, bit 6 as well.
+NO_FLOATS = "y[0] = x[0];"
+
+
+@pytest.mark.parametrize(
+    ("body", "units", "covered"),
+    [
+        ("y[0] = x[0] + x[1];", 1, True),
+        ("y[0] = x[0] + x[1];", 3, True),
+        ("y[0] = x[0] + x[1];", 4, False),
+        ("y[0] = sin(x[0]);", 64, True),
+        ("y[0] = sin(x[0]);", 65, False),
+        ("y[0] = sqrt(x[0]);", 64, False),
+        (NO_FLOATS, 1, False),
+    ],
+)
+def test_rounding_covers_what_moves_as_far(monkeypatch, body, units, covered):
+    x = np.array([1, 2, 3], np.float32).view(np.uint8)
+    entry, ours = tried(monkeypatch, ONE.format(type="f32", body=body), x=x, y=np.zeros(4, np.uint8))
+    bits = ours.outputs["y"].view(np.uint32)
+    theirs = {"y": (bits + np.uint32(units)).view(np.float32)}
+    masks = list(cover._rounding(entry, ours, theirs))
+    assert any(mask["y"].all() for mask in masks) == covered
+    assert bool(masks) == (body != NO_FLOATS)
+
+
+def test_loops_that_a_driver_leaves_explain_a_difference(monkeypatch):
+    text = ONE.format(type="f32", body="for (var i = 0u; i < u32(x[2]); i++) { y[0] += x[0]; }")
+    given = {"x": np.array([1, 0, 9], np.float32).view(np.uint8), "y": np.zeros(4, np.uint8)}
+    verdict, words, rerun = judged(monkeypatch, text, 4.0, 4.0, device=LAVAPIPE.with_(loop_turns=4), **given)
+    assert (verdict, rerun) == ("explained", "the simulator, with loops that end after the driver's limit")
+    assert words.startswith(LEFT)

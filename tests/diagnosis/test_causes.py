@@ -78,6 +78,8 @@ def judged(case: Case) -> Audit:
          "the 256 elements that differ are minus what reference k.py:doubled gives"),
         ("y[id.x] = 2.0 * x[min(id.x + 1u, 255u)];", "off by one index",
          "255 of the 255 elements that differ are those expected an element after"),
+        # Another order changes all elements, and makes none right; that they do not depend on x is a consequence.
+        ("w[0] = f32(i); workgroupBarrier(); y[id.x] = w[0] - 99.0;", "race", None),
         ("y[id.x] = x[id.x] * x[id.x];", UNKNOWN, None),
     ],
 )  # fmt: skip

@@ -134,7 +134,7 @@ def test_a_line_is_an_edit_of_another_if_half_of_it_is_alike(after, alike):
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ({"shared_wavefronts": 8}, {"shared_wavefronts": 8, "shared_requests": 4}, 
+        ({"shared_wavefronts": 8}, {"shared_wavefronts": 8, "shared_requests": 4},
          "0 -> 2 wavefronts per request, 0 -> 4 requests to workgroup memory"),
         ({"global_sectors": 6, "global_requests": 4}, {"global_sectors": 6},
          "1.5 -> 0 sectors per request, 4 -> 0 requests to global memory"),
@@ -161,3 +161,9 @@ def test_a_line_without_requests_has_no_rate(before, after, words):
 )
 def test_totals_are_compared_where_both_have_them(before, after, words):
     assert [str(change) for change in changes(before, [], after, [])] == words
+
+
+def test_a_golden_without_requests_has_no_rates():
+    totals = {"shared_wavefronts": 6}
+    (change,) = changes(totals, [line(1, "a", **totals)], {"shared_wavefronts": 8}, [line(1, "a", shared_wavefronts=8)])
+    assert str(change) == "k.wgsl:1: 6 -> 8 wavefronts"

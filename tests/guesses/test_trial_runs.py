@@ -8,7 +8,7 @@ import pytest
 import bankshot
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.guesses import invented_inputs, trial
-from bankshot.oracle.guesses.array_sizes import CONTENTS, Extent, Measured, _packed, array_of, measure
+from bankshot.oracle.guesses.array_sizes import CONTENTS, Extent, Measured, _packed, array_of, extent, measure
 from bankshot.oracle.guesses.invented_inputs import RECIPES, Recipe
 from bankshot.oracle.guesses.new_manifest import draft
 from bankshot.oracle.guesses.size_uses import size_uses
@@ -240,3 +240,55 @@ def test_floats_in_uniforms_are_not_negative():
            for space in ("storage", "uniform")}  # fmt: skip
     assert -1 <= low["storage"] < -0.9
     assert 0 <= low["uniform"] < 0.1
+
+
+# ---- the product of sizes that an array holds --------------------------------------------------------
+
+
+def held(elements, *sizes, names=("n",), steps=None, strides=None):
+    """What an array holds of which a kernel accesses `elements(*sizes)`."""
+    runs = [
+        Measured(dict(zip(names, dims, strict=True)), {"y": elements(*dims)}, True, True, True, True) for dims in sizes
+    ]
+    return extent(runs, "y", steps or {}, strides or {})
+
+
+SIZES = [(1000,), (1001,), (777,), (2305,)]
+
+
+@pytest.mark.parametrize("quotient", [2, 3, 4, 8, 16, 32, 64, 128, 256])
+def test_an_array_may_hold_a_quotient_rounded_up(quotient):
+    assert held(lambda n: -(-n // quotient), *SIZES) == Extent((f"ceil(n / {quotient})",), True)
+
+
+@pytest.mark.parametrize("factor", [2, 3, 7, 64])
+def test_an_array_may_hold_several_elements_for_each(factor):
+    assert held(lambda n: n * factor, *SIZES) == Extent(("n", str(factor)), True)
+
+
+@pytest.mark.parametrize(
+    ("elements", "expected"),
+    [
+        (lambda n: 0, Extent(("1",), True)),  # not accessed
+        (lambda n: 17, Extent(("17",), True)),
+        (lambda n: 65536, Extent(("65536",), False)),  # as many as it has
+        (lambda n: n, Extent(("n",), True)),
+        (lambda n: n + 1, Extent(("n",), False, 1)),
+        (lambda n: n + 16, Extent(("n",), False, 16)),
+        (lambda n: n - 5, Extent(("n",), False)),  # the least that suffices
+        (lambda n: n + n % 7 + 1, Extent(("n",), False, None)),
+    ],
+)
+def test_what_an_array_holds_of_one_size(elements, expected):
+    assert held(elements, *SIZES) == expected
+
+
+def test_what_an_array_holds_of_two_sizes():
+    sizes, names = [(8, 12), (9, 12), (8, 13)], ("m", "n")
+    by_row = {"m": 2, "n": 1}
+    assert held(lambda m, n: m * n, *sizes, names=names, strides=by_row) == Extent(("n", "m"), True)
+    assert held(lambda m, n: m * n, *sizes, names=names, strides={"m": 1, "n": 2}) == Extent(("m", "n"), True)
+    assert held(lambda m, n: m, *sizes, names=names) == Extent(("m",), True)
+    rounded = held(lambda m, n: m * -(-n // 4), *sizes, names=names, steps={"n": 4}, strides=by_row)
+    assert set(rounded.factors) == {"m", "ceil(n / 4)"}
+    assert rounded.exact

@@ -15,13 +15,14 @@ import pytest
 import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.child_process import answered
-from bankshot.oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
+from bankshot.oracle.errors import GpuError, Lacking, NoAdapter, TooLarge, UsageError
 from bankshot.oracle.judge import audit, case_run
 from bankshot.oracle.judge.options import Options
 from bankshot.oracle.manifests.cases import Request, plans
-from bankshot.oracle.wgpu_client import Slot, adapter_choice
+from bankshot.oracle.wgpu_client import Slot, adapter_choice, gpu_run
 from bankshot.oracle.wgpu_client.directives import without_directives
 from bankshot.oracle.wgpu_worker import device_dispatch, serve, wgpu_library, worker_process
+from bankshot.oracle.wgpu_worker.messages import Abilities, AdapterInfo
 from tests.scaling import PARAMS, SHADER, manifest
 
 DOUBLE = """
@@ -288,3 +289,28 @@ def test_the_preparation_uses_the_overrides_of_the_case(monkeypatch, tmp_path):
     monkeypatch.setattr(wgpu_client, "prepare", lambda module, entry, **how: given.append(how["overrides"]))
     case_run.prepare_on_gpu(plan.case(plan.shapes[0]), None)
     assert given == [{"LANES": 32}]
+
+
+@pytest.mark.parametrize(
+    ("enables", "features", "lacking"),
+    [
+        ((), (), None),
+        (("f16",), (), "the shader enables f16, and made up has no shader-f16"),
+        (("f16",), ("shader-f16",), None),
+        (("subgroups",), ("shader-f16",), "the shader enables subgroups, and made up has no subgroup"),
+        (("f16", "subgroups"), ("shader-f16",), "the shader enables subgroups, and made up has no subgroup"),
+        (("f16", "subgroups"), ("shader-f16", "subgroup"), None),
+        (("clip_distances",), (), None),  # which no compute shader uses
+    ],
+)
+def test_an_adapter_needs_the_features_that_a_shader_enables(enables, features, lacking):
+    text = "".join(f"enable {name}; " for name in enables) + "@compute @workgroup_size(1) fn main() {}"
+    made_up = AdapterInfo("made up", "CPU", "Vulkan", "", "", "0.32")
+    with pytest.raises(Lacking, match=lacking) if lacking else nullcontext():
+        gpu_run._refuse(text, None, made_up, Abilities(frozenset(features), {}))
+
+
+def test_an_error_of_wgpu_loses_the_lines_about_wgpu_itself():
+    error = "Validation Error\n\nCaused by:\n  In wgpuDeviceCreateComputePipeline\n    Shader is wrong\n  see line 3\n"
+    assert device_dispatch._plain(ValueError(error)) == "Shader is wrong\n  see line 3"
+    assert device_dispatch._plain(ValueError("lost")) == "lost"
