@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 from rich.console import Console
 
 from bankshot.oracle.comparison.bits import ulp_distance
+from bankshot.oracle.comparison.checked_elements import kept_nan
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import DERIVED, EXACT, RULES, Pair, Rule
 from bankshot.oracle.errors import UsageError
@@ -248,3 +249,17 @@ def test_differences_are_shown_in_full_however_narrow_the_report_is():
     assert len(rows) == 5
     assert rows[0][:5] == ["[0,", "0,", "0]", "-7.88860905e-31", "1.2676506e+30"]
     assert out.width == 60
+
+
+def test_a_nan_that_stays_keeps_its_bits():
+    quiet, other = 0x7FC00000, 0x7FC00001
+
+    def floats(*bits):
+        return np.array(bits, np.uint32).view(np.float32)
+
+    initial, expected = floats(quiet, quiet, 0, quiet, 0), floats(quiet, quiet, quiet, 0, 0)
+    actual = floats(quiet, other, other, 0, 0)
+    assert kept_nan(Pair(actual, expected, None), initial).tolist() == [False, True, False, False, False]
+    assert kept_nan(Pair(actual, expected, None), floats(0, 0, 0, 0, 0)) is None
+    assert kept_nan(Pair(actual, floats(0, 0, 0, 0, 0), None), initial) is None
+    assert kept_nan(Pair(actual, expected, None), np.zeros(5, np.uint32)) is None

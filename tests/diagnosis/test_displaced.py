@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bankshot.oracle.diagnosis.displaced_outputs import shifted, transposed, wrong_factor, wrong_stride
+from bankshot.oracle.diagnosis.mismatch import Mismatch
 from bankshot.oracle.diagnosis.other_shapes import _band, equal_dims, tail, unwritten
 
 
@@ -105,6 +106,8 @@ FACTORS = {
     "each column": (GRID * [3, 2, 2, 2, 2, 2], None),  # four elements of a column prove nothing
     "none": (GRID + [[0, 0, 0, 0, 0, 9]] * 4, None),
     "the same": (GRID, None),
+    "each row, one of zeros": (GRID * [[2], [0], [4], [5]], "each row is the expected one times its own number, 2 for "
+                                                            "the first element"),
     "infinite": (GRID * np.inf, None),
     "nearly": (GRID * 2 + [[0, 0, 0, 0, 0, 0.01]] + np.zeros((4, 1)),
                "all elements are the expected ones times one number, 2.00042 for the first element"),
@@ -115,6 +118,14 @@ FACTORS = {
 def test_a_common_factor(name):
     ours, words = FACTORS[name]
     assert wrong_factor(mismatch(ours, GRID)) == words
+
+
+@pytest.mark.parametrize("rows", [[0], [2], [0, 1, 2, 3]])
+def test_zeros_are_expected_to_have_no_factor(rows):
+    expected = GRID.copy()
+    expected[rows] = 0
+    ours = expected * [[2], [3], [4], [5]]
+    assert wrong_factor(mismatch(ours, expected)) is None or not ours.any()
 
 
 def test_a_factor_of_each_column():
@@ -207,3 +218,18 @@ def test_a_factor_of_elements_some_of_which_are_zero():
     assert wrong_factor(mismatch(expected * 2, expected)) == (
         "all elements are the expected ones times one number, 2 for the first element"
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "wrong", "agree", "differ"),
+    [
+        (1, 1, "the only element agrees", "the element that differs"),
+        (2, 1, "all 2 elements agree", "the element that differs"),
+        (2, 2, "all 2 elements agree", "the 2 elements that differ"),
+        (4096, 1024, "all 4,096 elements agree", "the 1,024 elements that differ"),
+    ],
+)
+def test_elements_are_counted_in_words(size, wrong, agree, differ):
+    found = SimpleNamespace(expected=np.zeros(size), wrong=np.arange(size) < wrong)
+    assert Mismatch.all_elements_agree.fget(found) == agree
+    assert Mismatch.wrong_elements.fget(found) == differ

@@ -599,3 +599,20 @@ def test_an_inexact_argument_widens_the_bound_by_the_slope(name):
     shifted = np.abs(np.array([function(x + off), function(x - off)]) - function(x)).max(axis=0)
     assert (done.bounds["y"] >= shifted).all()
     assert (done.bounds["y"] <= 2 * (shifted + own.bounds["y"])).all()
+
+
+def test_a_loop_whose_turns_rounding_decides_has_no_bound():
+    """0.1 + 0.1 + 0.1 is just above 0.3 in f32: whether a fourth turn follows, its rounding decides."""
+    text = "var f = 0.0; var n = 0.0; for (; f < {0}; f += a) {{ n += 1.0; }} y[i] = n;"
+    steps = np.full(64, 0.1)
+    near = run(text.format("0.3f"), steps)
+    assert np.isinf(near.bounds["y"]).all()
+    far = run(text.format("0.25f"), steps)
+    assert far.outputs["y"].tolist() == [3] * 64
+    assert np.isfinite(far.bounds["y"]).all()
+    text = "var f = 0.0; var n = 0.0; loop {{ n += 1.0; f += a; continuing {{ break if f > {}; }} }} y[i] = n;"
+    late = run(text.format("0.3f"), steps)
+    assert np.isinf(late.bounds["y"]).all()
+    early = run(text.format("0.25f"), steps)
+    assert early.outputs["y"].tolist() == [3] * 64
+    assert np.isfinite(early.bounds["y"]).all()

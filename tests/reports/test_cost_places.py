@@ -119,3 +119,13 @@ def test_every_full_report_opens_with_the_same_places(report, tmp_path):
         places = [shown.index(place["why"]) for place in case["cost"]]
         assert places == sorted(places)
         assert max(places) < shown.index(after)
+
+
+def test_the_worst_place_is_that_with_the_most_excess():
+    both = COLUMN.replace("y[i] = tile[i];", "y[i] = tile[i * 2u];")  # 31 wavefronts in excess, and 1
+    totals = CostTotals.of(run(both))
+    assert totals.worst is not None
+    assert (totals.worst.line, totals.worst.excess) == (5, 31)
+    assert totals.worst_excess < totals.excess
+    packed = CostTotals.of(run(PACKED))
+    assert (packed.worst, packed.worst_excess) == (None, 0)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import bankshot
 from bankshot.oracle.errors import UsageError
+from bankshot.oracle.gpu_counters import access_trace
 from bankshot.oracle.gpu_counters.access_trace import Request as Asked
 from bankshot.oracle.gpu_counters.access_trace import trace
 from bankshot.oracle.manifests.cases import Request, plans
@@ -127,3 +128,35 @@ def test_utilization_is_drawn_in_percent_by_size():
     assert (axis.get_ylim(), axis.get_xlabel(), axis.get_ylabel()) == ((0, 105), "size", "threads that work, %")
     styles = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axis.lines}
     assert len(styles) == 2
+
+
+@pytest.mark.parametrize(("step", "wavefronts"), [(1, 1), (2, 2), (8, 8), (32, 32), (33, 1)])
+def test_each_lane_is_drawn_at_its_bank(step, wavefronts):
+    addresses = 4 * step * np.arange(32)
+    addresses[5] = -1
+    request = Asked(SourceSite("load", Span(Source(""), 0, 0), "workgroup", "tile", 4), 0, 0, addresses)
+    (axis, *_) = figures.bank_grid({"load": request}, bankshot.devices.get("nvidia")).axes
+    drawn = {int(text.get_position()[1]): int(text.get_position()[0]) for text in axis.texts}
+    assert drawn == {lane: lane * step % 32 for lane in range(32) if lane != 5}
+    assert f"{wavefronts if step != 32 else 31} wavefront" in axis.get_title()
+
+
+def test_a_log_is_as_long_as_what_the_simulator_counts_and_no_longer_than_fits(tmp_path, monkeypatch):
+    file = tmp_path / "known.wgsl"
+    file.write_text(KERNEL)
+    (plan,) = plans([file], Request(grid=(2, 1, 1)))
+    case = plan.case(plan.shapes[0])
+    monkeypatch.setattr(access_trace, "_MOST_ROWS", 20)
+    with pytest.raises(UsageError, match=r"a workgroup makes \d+ rows, at most 20 fit; choose a smaller shape"):
+        trace(case)
+    capacities = []
+    plain = access_trace.record
+
+    def record(*args):
+        capacities.append(args[-1])
+        return plain(*args)
+
+    monkeypatch.setattr(access_trace, "record", record)
+    monkeypatch.setattr(access_trace, "_MOST_ROWS", 1 << 22)
+    trace(case)
+    assert 120 < capacities[0] < 1 << 16

@@ -414,3 +414,23 @@ def test_the_others_start_when_the_first_process_is_prepared():
         assert (len(crew.idle), len(active_children())) == (3, 3)
     with WorkerPool(2, nothing) as crew:
         assert len(crew.idle) == 2
+
+
+def asleep(task, say):
+    time.sleep(task)
+    return task
+
+
+def test_a_task_has_all_of_its_time():
+    """Whatever wakes the pool before: here a connection, at once."""
+    here, there = Pipe()
+    there.send(None)
+    with WorkerPool(1, asleep, limit=0.95, prepare=ready) as crew:
+        while not crew.idle:
+            list(crew.hear())
+        crew.idle[0].give(0.1)
+        assert list(crew.hear([here])) == []
+        assert list(crew.hear()) == [(0.1, TaskResult(0.1))]
+        crew.idle[0].give(30)
+        ((task, late),) = crew.hear()
+        assert (task, type(late.error).__name__) == (30, "TookTooLong")
