@@ -164,3 +164,28 @@ def test_stores_of_all_lanes_are_found_as_those_of_some(
         run = bankshot.simulate(text, grid=GROUPS, bindings=given, probes=["races", "uninit"], replay=False)
         found.append([(f.code, f.count, f.lanes, f.workgroup, f.message) for f in run.findings])
     assert found[0] == found[1]
+
+
+RACING = """
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+var<workgroup> t: array<u32, 64>;
+@compute @workgroup_size(32)
+fn main(@builtin(local_invocation_index) i: u32) {{
+    for (var turn = 0u; turn < 4u; turn++) {{
+        t[select(i, {}, turn == {}u)] = i;
+        workgroupBarrier();
+    }}
+    out[i] = t[i];
+}}
+"""
+
+
+@pytest.mark.parametrize("turn", range(4))
+@pytest.mark.parametrize(
+    ("place", "races"),
+    [("i + 32u", False), ("31u - i", False), ("i / 2u", True), ("min(i, 30u)", True), ("7u", True)],
+)
+def test_a_store_whose_places_change_is_examined_again(place, races, turn):
+    bindings = {"out": np.zeros(32, np.uint32)}
+    run = bankshot.simulate(RACING.format(place, turn), grid=1, bindings=bindings, probes=["races"], replay=False)
+    assert bool([f for f in run.findings if f.code == "race"]) == races

@@ -334,7 +334,7 @@ class _Instrumenter:
         parts = ((loop.header, loop.condition), (loop.body, None), (loop.continuing, loop.break_if))
         for region, condition in parts:
             self.region(region)
-            if extent is not None and condition is not None:
+            if extent is not None:
                 outer, self._builder.here = self._builder.here, region
                 doubt = self._wild(condition)
                 self._doubt(doubt, loop, "loop")
