@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import bankshot
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.gpu_counters.wgsl_probes import HEADER_WORDS, LOG, ROW_WORDS
 from bankshot.oracle.judge import counter_recording
@@ -117,3 +118,26 @@ def test_rows_number_as_many_workgroups_as_their_bits_can(recorded):
     groups, runs, _ = recorded((1 << bits) + 3, 1024, 1, 1)
     assert [len(each) for each in groups] == [1 << bits, 3]
     assert [first for first, _, _ in runs] == [0, 1 << bits]
+
+
+ACCESSES = """
+@group(0) @binding(0) var<storage, read_write> once: array<f32>;
+@group(0) @binding(1) var<storage, read_write> thrice: array<f32>;
+@group(0) @binding(2) var<storage, read_write> alone: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3u) {
+    once[i] = 1.0;
+    for (var k = 0u; k < 3u; k++) { thrice[i] = f32(k); }
+    if i == 0u { alone[g.x] = 1.0; }
+}
+"""
+
+
+@pytest.mark.parametrize("grid", [1, 4])
+def test_a_workgroup_has_room_for_its_rows_and_for_one_of_each_invocation(grid):
+    bindings = {name: np.zeros(64, np.float32) for name in ("once", "thrice", "alone")}
+    planned = counter_recording.plan(bankshot.simulate(ACCESSES, grid=grid, bindings=bindings, probes="counters"))
+    rows = {place.variable: rows for place, rows in zip(planned.accesses, planned.rows_of_access, strict=True)}
+    assert rows == {"once": 64, "thrice": 192, "alone": 64}
+    assert max(planned.rows_of_region) >= 192
+    assert min(planned.rows_of_region) >= 64
