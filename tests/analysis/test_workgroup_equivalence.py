@@ -84,6 +84,12 @@ PROVEN = {
         (64,),
         1,
     ),
+    "chosen by one, passed on by all": (
+        "if lane == 0u { chosen = wg.x % 2u; } workgroupBarrier(); tile[lane] = f32(chosen); workgroupBarrier(); "
+        "if tile[63u - lane] == 0.0 { y[id.x] = a[id.x]; }",
+        (64,),
+        2,
+    ),
     "chosen by one, read by all": (
         "if lane == 0u { chosen = wg.x % 2u; } workgroupBarrier(); if chosen == 0u { y[id.x] = a[id.x]; }",
         (64,),
