@@ -64,7 +64,8 @@ _COMPILED = (
     ),
 )  # fmt: skip
 _WGSL = ("syntax", "check", "builtins", "analysis", "preprocess")
-_SIM = ("ir", "lowering", "analysis", "instrument", "codegen", "explore", "bindings", "launch", "findings", "run")
+_SIM = ("ir", "lowering", "analysis", "instrument", "codegen", "explore", "bindings", "launch", "findings", "cures",
+        "run")  # fmt: skip
 _ORACLE = ("comparison", "manifests", "references", "gpu_counters", "gpu_account", "wgpu_client", "wgpu_worker",
            "diagnosis", "goldens", "judge", "advise", "workers", "corpus", "guesses", "reports", "sweep",
            "cli", "pytest_plugin")  # fmt: skip
@@ -75,12 +76,13 @@ _FILES = {
         "regular_files",
         "source",
         "texel_formats",
+        "text_edits",
         "typed",
         "typed_printer",
         "types",
     ),
     "sim": ("bounded_cache", "child_program", "disk_cache", "dump", "fast_dataclass", "front_end"),
-    "oracle": ("audit", "child_process", "errors", "exit_codes", "from_python", "notebook_runs"),
+    "oracle": ("audit", "child_process", "errors", "exit_codes", "fix", "from_python", "notebook_runs"),
 }
 
 AREAS = (
