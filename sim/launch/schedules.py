@@ -77,7 +77,7 @@ def schedule(name: str) -> Schedule:
         if each.name == name:
             return each
     if beside := re.fullmatch(r"side-by-side\((\d+(?:,\d+)+)\)", name):
-        return side_by_side(dict.fromkeys(map(int, beside[1].split(","))))
+        return side_by_side(dict.fromkeys(map(int, beside.group(1).split(","))))
     if drawn := re.fullmatch(r"turns\((\d+)\)", name):
         return Schedule(name, "turns", 1 + int(drawn[1]) % (1 << 32), beside=8)
     drawn = re.fullmatch(r"random\((\d+)\)", name)

@@ -114,7 +114,7 @@ def test_overrides_without_a_default_get_a_value():
         ("@builtin(local_invocation_id) l: vec3<u32>", "_ = l.x;", (1, 1, 1)),
         ("@builtin(global_invocation_id) g: vec3<u32>", "_ = g.x;", (6, 1, 1)),
         ("@builtin(global_invocation_id) g: vec3<u32>", "_ = g.yx;", (3, 2, 1)),
-        ("@builtin(global_invocation_id) g: vec3<u32>", "_ = g.x; let h = g;", (3, 2, 2)),
+        ("@builtin(global_invocation_id) g: vec3<u32>", "_ = g.x; let h = g; _ = h;", (3, 2, 2)),
         (
             "@builtin(workgroup_id) w: vec3<u32>, @builtin(global_invocation_id) g: vec3<u32>",
             "_ = w.z + g.x;",
