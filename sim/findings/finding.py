@@ -40,7 +40,7 @@ class Finding:
     @property
     def race_places(self) -> tuple[frozenset[Span], bool]:
         """What tells the races of a run apart: the two places, and whether they are in two workgroups."""
-        return frozenset(span for _, span in self.spans), self.epoch is None
+        return frozenset(span for _, span in self.spans[:2]), self.epoch is None
 
     def render(self) -> str:
         """Format it as `file:line:col: severity[code]: message`, the line with a caret, notes and hint."""

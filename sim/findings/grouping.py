@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from .finding import Finding
+from .table import RACE
 
 _VERDICTS = ("harmful", "wrong-barrier", None, "unseen", "same-value")  # the worst first
 
@@ -14,7 +15,7 @@ def group_races(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings with one race for each pair of places: the worst, which counts all."""
     kept: dict[object, Finding] = {}
     for finding in findings:
-        key = _pair(finding)
+        key = finding.race_places if finding.code == RACE.code else id(finding)
         known = kept.get(key)
         if known is None:
             kept[key] = finding
@@ -22,12 +23,3 @@ def group_races(findings: Iterable[Finding]) -> list[Finding]:
         worst = min(known, finding, key=lambda f: _VERDICTS.index(f.verdict))
         kept[key] = replace(worst, count=known.count + finding.count)
     return list(kept.values())
-
-
-def _pair(finding: Finding) -> object:
-    """Return what the findings of one pair of places have in common; a finding of another kind is alone."""
-    spans = finding.spans
-    if finding.code != "race" or len(spans) < 2:
-        return id(finding)
-    one, two = ((span.start, span.end) for _, span in spans[:2])
-    return frozenset((one, two)), finding.epoch is None

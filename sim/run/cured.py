@@ -57,8 +57,4 @@ def _few(dispatch: Dispatch, probes: frozenset[str], findings: list[Finding]) ->
         return None
     chosen = np.array(places, np.int64)
     seen = _look(replace(dispatch, how=replace(dispatch.how, chosen=chosen), ready_memory=[]), probes)
-    return chosen if {_pair(f) for f in races} <= {_pair(f) for f in seen if f.code == "race"} else None
-
-
-def _pair(race: Finding) -> frozenset[tuple[int, int]]:
-    return frozenset((span.start, span.end) for _, span in race.spans[:2])
+    return chosen if {f.race_places for f in races} <= {f.race_places for f in seen if f.code == "race"} else None
