@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ....sim.disk_cache import write
-from ...errors import UsageError
+from ..output_file import OutputFile
 from ..protocol import AuditedCase, AuditFormat, CaseFailure, CaseResult, Outcome, ReportOptions
 
 if TYPE_CHECKING:
@@ -26,11 +24,9 @@ class Format(AuditFormat):
     records = True
 
     def __init__(self, options: ReportOptions, work: Sequence[Plan], broken: Sequence[Broken]) -> None:
-        self._file: Path = options.files[self.name]
+        self._file = OutputFile("--html", options.files[self.name])
         self._before = options.before
         self._parts: list[Part] = []
-        if not self._file.parent.is_dir():
-            raise UsageError(f"--html {self._file}: no folder {self._file.parent}")
 
     @classmethod
     def part(cls, case: CaseResult, options: ReportOptions) -> Part:
@@ -53,10 +49,7 @@ class Format(AuditFormat):
         from ..audit_page import page
 
         text = page([section for section, _ in self._parts], outcome.lines, self._since())
-        try:
-            write(self._file, text.encode())
-        except OSError as error:
-            raise UsageError(f"--html {self._file}: {error.strerror}") from None
+        self._file.write(text)
 
     def _since(self) -> Since | None:
         """What changed since the earlier audit, if there is one."""

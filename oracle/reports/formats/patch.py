@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ....sim.disk_cache import write
-from ...errors import UsageError
+from ..output_file import OutputFile
 from ..protocol import AuditedCase, AuditFormat, CaseResult, Outcome, ReportOptions
 
 if TYPE_CHECKING:
@@ -21,10 +19,8 @@ class Format(AuditFormat):
     output = "file"
 
     def __init__(self, options: ReportOptions, work: Sequence[Plan], broken: Sequence[Broken]) -> None:
-        self._file: Path = options.files[self.name]
+        self._file = OutputFile("--patch", options.files[self.name])
         self._patches: list[Patch] = []
-        if not self._file.parent.is_dir():
-            raise UsageError(f"--patch {self._file}: no folder {self._file.parent}")
 
     @classmethod
     def part(cls, case: CaseResult, options: ReportOptions) -> Patch:
@@ -44,7 +40,4 @@ class Format(AuditFormat):
         for patch in self._patches:
             whole |= patch
         comments = "".join(f"# not in this diff: {words}\n" for words in whole.unmapped)
-        try:
-            write(self._file, (comments + unified(whole)).encode())
-        except OSError as error:
-            raise UsageError(f"--patch {self._file}: {error.strerror}") from None
+        self._file.write(comments + unified(whole))
