@@ -1,0 +1,227 @@
+"""`python -m benchmarks.real FOLDER...`: time any folder of shaders in the simulator and on wgpu.
+
+Shaders are found as `bankshot corpus` finds them; both sides get the same generated inputs. Modules and pipelines are
+made before the clock starts, and uploads do not count on wgpu. The simulator is timed from bindings to outputs:
+`plain` computes outputs only, `counters` all counters, and `all` every probe with the reruns that judge findings.
+Rounds of both sides are interleaved, and each figure is the least of them. A row per entry point that stays in bounds
+and ends; the others are counted by the reason why they were left out.
+
+The figures are also saved to benchmarks/output/real.json; --page writes a page, without the shaders' texts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import bankshot
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.cli.main import Guarded
+from bankshot.oracle.corpus.corpus_survey import collect
+from bankshot.oracle.corpus.embedded import Shader
+from bankshot.oracle.errors import GpuError, UsageError
+from bankshot.oracle.guesses import invented_inputs
+from bankshot.sim.wgsl import typed
+from bankshot.sim.wgsl.check.pipeline import GRANTED
+from bankshot.sim.wgsl.diagnostics import WgslError
+
+from .__main__ import OUTPUT
+from .ways import COUNTERS, timed
+
+PROBES: dict[str, str | Sequence[str]] = {"plain": "none", "counters": COUNTERS, "all": "all"}
+GRIDS = {0: (), 1: (128,), 2: (16, 8), 3: (8, 4, 4)}  # 128 workgroups, by the number of axes that the shader reads
+REPEATS = 3  # runs of one side in a row: the first one finds cold caches
+BUDGET = 1 << 18  # backward jumps, so that a search for inputs does not wait for an endless loop
+
+
+class LeftOut(Exception):
+    """The reason why an entry point cannot be timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The least seconds of an entry point: on wgpu, and in the simulator by the names of `PROBES`."""
+
+    shader: str
+    entry: str
+    wgpu: float
+    simulator: dict[str, float]
+
+    def ratio(self, name: str) -> float:
+        """Return the simulator's time divided by wgpu's: less than 1 if the simulator is faster."""
+        return self.simulator[name] / self.wgpu
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """An entry point and its inputs."""
+
+    module: bankshot.Module
+    function: typed.Function
+    grid: tuple[int, int, int]
+    overrides: dict[Any, Any]
+    given: dict[str, Any]
+    adapter: wgpu_client.AdapterInfo
+
+    def simulate(self, probes: str | Sequence[str], **options: Any) -> bankshot.Run:
+        """Run in the simulator."""
+        return bankshot.simulate(
+            self.module,
+            entry=self.function.name,
+            grid=self.grid,
+            bindings=self.given,
+            overrides=self.overrides,
+            device=self.adapter.profile or wgpu_client.FALLBACK,
+            probes=probes,
+            **options,
+        )
+
+    def on_wgpu(self) -> float:
+        """Run on wgpu, and return the seconds from submission to completion."""
+        run = wgpu_client.run(
+            self.module.source.text,
+            self.function.name,
+            self.grid,
+            self.given,
+            slots=wgpu_client.slots_of(self.function),
+            overrides=self.overrides,
+            adapter=self.adapter.name,
+            repeats=REPEATS,
+        )
+        return min(run.seconds)
+
+
+@click.group(cls=Guarded, invoke_without_command=True, context_settings={"allow_interspersed_args": True})
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--embedded", is_flag=True, help="Also search the string literals of other languages.")
+@click.option("--adapter", default="llvmpipe", show_default=True, help="Part of the wgpu adapter's name.")
+@click.option("--rounds", default=5, show_default=True)
+@click.option("--limit", default=20.0, show_default=True, help="Seconds of rounds for one entry point.")
+@click.option("--every", default=1, show_default=True, help="Time only every N-th shader.")
+@click.option("--page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="Write a page, too.")
+def main(
+    folders: tuple[Path, ...], embedded: bool, adapter: str, rounds: int, limit: float, every: int, page: Path | None
+) -> None:
+    """Time the compute shaders in folders."""
+    info = wgpu_client.require_adapter(adapter)
+    rows: list[Row] = []
+    left_out: Counter[str] = Counter()
+    found = [shader for collection in collect(folders, embedded) for shader in collection.shaders]
+    for shader in found[::every]:
+        for name, row in _rows(shader, info, rounds, limit):
+            if isinstance(row, Row):
+                rows.append(row)
+                click.echo(_line(row))
+            else:
+                left_out[row] += 1
+                click.echo(f"{name}: left out: {row}", err=True)
+    if not rows:
+        raise UsageError("no entry point could be timed")
+    for line in summary(rows, left_out):
+        click.echo(line)
+    OUTPUT.mkdir(exist_ok=True)
+    (OUTPUT / "real.json").write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
+    if page is not None:
+        page.write_text("\n".join(_page(rows, left_out)) + "\n", encoding="utf-8")
+
+
+def _rows(shader: Shader, info: wgpu_client.AdapterInfo, rounds: int, limit: float) -> Iterator[tuple[str, Row | str]]:
+    """Yield the row of each compute entry point, or the reason why it is left out, with its name."""
+    try:
+        module = bankshot.check(shader.text, uniformity="warning")
+    except WgslError:
+        yield shader.name, "not valid"
+        return
+    for function in module.entry_points:
+        if function.stage == "compute":
+            name = f"{shader.name}:{function.name}"
+            try:
+                yield name, _row(shader, _inputs(module, function, info), rounds, limit)
+            except LeftOut as reason:
+                yield name, str(reason)
+            except UsageError:
+                yield name, "no inputs can be generated"
+            except WgslError as error:
+                yield name, error.code
+            except GpuError:
+                yield name, "wgpu refuses it"
+
+
+def _inputs(module: bankshot.Module, function: typed.Function, info: wgpu_client.AdapterInfo) -> Timed:
+    """Generate inputs with which the entry point stays in bounds, ends and changes an output. Raises `LeftOut`."""
+    axes = sorted(invented_inputs.id_axes(function))
+    sizes = dict(zip(axes, GRIDS[len(axes)], strict=True))
+    grid = (sizes.get(0, 1), sizes.get(1, 1), sizes.get(2, 1))
+    overrides = invented_inputs.override_values(module)
+    pipeline = module.pipeline(function.name, overrides, GRANTED)
+    reason = "no output changed"
+    for recipe in invented_inputs.RECIPES:
+        case = Timed(module, function, grid, overrides, invented_inputs.bindings(pipeline, recipe), info)
+        run = case.simulate(("bounds",), budget=BUDGET, replay=False)
+        if run.findings:
+            reason = "every input leaves its bounds or does not end"
+        elif any(_changed(case.given[name], output) for name, output in run.outputs.items()):
+            return case
+    raise LeftOut(reason)
+
+
+def _changed(before: Any, after: Any) -> bool:
+    """Whether a run changed a binding; textures count as changed."""
+    return not isinstance(before, bytes | np.ndarray) or bytes(before) != bytes(after)
+
+
+def _row(shader: Shader, case: Timed, rounds: int, limit: float) -> Row:
+    """Time an entry point until its rounds or its time are used up. The first round does not count."""
+    seconds: dict[str, list[float]] = {name: [] for name in ("wgpu", *PROBES)}
+    end = time.perf_counter() + limit
+    for number in range(rounds + 1):
+        taken = {"wgpu": case.on_wgpu()} | {
+            name: min(timed(lambda probes=probes: case.simulate(probes)) for _ in range(REPEATS))
+            for name, probes in PROBES.items()
+        }
+        if number or time.perf_counter() > end:
+            for name, each in taken.items():
+                seconds[name].append(each)
+        if time.perf_counter() > end:
+            break
+    least = {name: min(values) for name, values in seconds.items()}
+    return Row(shader.name, case.function.name, least.pop("wgpu"), least)
+
+
+def summary(rows: Sequence[Row], left_out: Counter[str]) -> list[str]:
+    """Return the lines that sum up the rows: ratios of times by `PROBES`, then what was left out."""
+    lines = [f"{len(rows)} entry points; simulator's time / wgpu's", f"{'':10}{'median':>10}{'90th':>10}{'worst':>10}"]
+    for name in PROBES:
+        ratios = sorted(row.ratio(name) for row in rows)
+        figures = (statistics.median(ratios), ratios[math.ceil(0.9 * len(ratios)) - 1], ratios[-1])
+        lines.append(f"{name:10}" + "".join(f"{figure:>10.2f}" for figure in figures))
+    return lines + [f"left out: {count} {reason}" for reason, count in left_out.most_common()]
+
+
+def _line(row: Row) -> str:
+    ratios = "".join(f"{row.ratio(name):>9.2f}" for name in PROBES)
+    return f"{1e3 * row.wgpu:>9.2f} ms{ratios}  {row.shader}:{row.entry}"
+
+
+def _page(rows: Sequence[Row], left_out: Counter[str]) -> Iterator[str]:
+    """Yield the lines of a page in Markdown."""
+    yield from ("# Times on other people's kernels", "", "```text", *summary(rows, left_out), "```", "")
+    yield "| kernel | wgpu, ms | " + " | ".join(PROBES) + " |"
+    yield "| --- |" + " ---: |" * (1 + len(PROBES))
+    for row in sorted(rows, key=lambda row: -row.ratio("all")):
+        ratios = " | ".join(f"{row.ratio(name):.2f}" for name in PROBES)
+        yield f"| `{row.shader}:{row.entry}` | {1e3 * row.wgpu:.2f} | {ratios} |"
+
+
+if __name__ == "__main__":
+    main()
