@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import Guarded
+from bankshot.oracle.corpus.candidate import outputs_of
 from bankshot.oracle.corpus.corpus_survey import collect
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.errors import GpuError, UsageError
@@ -149,12 +149,12 @@ def _rows(shader: Shader, info: wgpu_client.AdapterInfo, rounds: int, limit: flo
                 yield name, _row(shader, _inputs(module, function, info), rounds, limit)
             except LeftOut as reason:
                 yield name, str(reason)
+            except GpuError:
+                yield name, "wgpu refuses it"
             except UsageError:
                 yield name, "no inputs can be generated"
             except WgslError as error:
-                yield name, error.code
-            except GpuError:
-                yield name, "wgpu refuses it"
+                yield name, error.diagnostics[0].code
 
 
 def _inputs(module: bankshot.Module, function: typed.Function, info: wgpu_client.AdapterInfo) -> Timed:
@@ -163,21 +163,16 @@ def _inputs(module: bankshot.Module, function: typed.Function, info: wgpu_client
     sizes = dict(zip(axes, GRIDS[len(axes)], strict=True))
     grid = (sizes.get(0, 1), sizes.get(1, 1), sizes.get(2, 1))
     overrides = invented_inputs.override_values(module)
-    pipeline = module.pipeline(function.name, overrides, GRANTED)
+    pipeline = module.pipeline(function.name, {**overrides}, GRANTED)
     reason = "no output changed"
     for recipe in invented_inputs.RECIPES:
         case = Timed(module, function, grid, overrides, invented_inputs.bindings(pipeline, recipe), info)
         run = case.simulate(("bounds",), budget=BUDGET, replay=False)
         if run.findings:
             reason = "every input leaves its bounds or does not end"
-        elif any(_changed(case.given[name], output) for name, output in run.outputs.items()):
+        elif any(after.tobytes() != case.given[name].tobytes() for name, after in outputs_of(run).items()):
             return case
     raise LeftOut(reason)
-
-
-def _changed(before: Any, after: Any) -> bool:
-    """Whether a run changed a binding; textures count as changed."""
-    return not isinstance(before, bytes | np.ndarray) or bytes(before) != bytes(after)
 
 
 def _row(shader: Shader, case: Timed, rounds: int, limit: float) -> Row:
