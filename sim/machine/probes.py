@@ -39,12 +39,12 @@ _borrowed = borrower(PROBES)
 
 
 @inlined
-def count(regs, row, config, workgroups_per_batch, p, probes_at):
-    """Count executions (subgroups with an active lane) and lanes of a basic block."""
+def count(regs, row, config, workgroups_per_batch, lanes, p, probes_at):
+    """Count executions (subgroups with an active lane) and lanes of a basic block. Lanes from `lanes` on are idle."""
     if row[field.MASK] < 0:
         count_all(row, config, workgroups_per_batch, p)
     else:
-        count_some(regs, row, config, workgroups_per_batch, probes_at)
+        count_some(regs, row, config, workgroups_per_batch, lanes, probes_at)
 
 
 @inlined
@@ -66,24 +66,24 @@ def all_ones(mask, lanes):
     return active == 1
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG)
-def count_some(regs, row, config, workgroups_per_batch, probes_at):
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG)
+def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
     """`count` under a mask, in which most often all lanes are active."""
     p = _borrowed(probes_at)
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP_SIZE], p.blocks[row[field.BLOCK]]
     mask, through = regs[row[field.MASK]], p.ones if row[field.THROUGH] < 0 else regs[row[field.THROUGH]]
-    if all_ones(mask, workgroups_per_batch * size) and all_ones(through, workgroups_per_batch * size):
+    if lanes == workgroups_per_batch * size and all_ones(mask, lanes) and all_ones(through, lanes):
         count_all(row, config, workgroups_per_batch, p)
         return
     if row[field.ACCESSES] == 1 and p.worked[at.ALL_WORKED] == 0:
-        for lane in range(workgroups_per_batch * size):
+        for lane in range(lanes):
             p.working[lane] |= mask[lane]
-    for w in range(workgroups_per_batch):
+    for w in range((lanes + size - 1) // size):
         present = 0
-        for start in range(w * size, (w + 1) * size, subgroup):
+        for start in range(w * size, min((w + 1) * size, lanes), subgroup):
             end = min(start + subgroup, (w + 1) * size)
             active = stayed = 0
-            for lane in range(start, end):
+            for lane in range(start, min(end, lanes)):
                 active += np.int64(mask[lane])
                 stayed += np.int64(through[lane])
             if active > 0:
@@ -142,7 +142,7 @@ def charge_atomic(row, rule, mask, start, end, ideal, p, last):
 
 
 @compiled
-def charge(row, config, entry, mask, workgroups_per_batch, p, last):
+def charge(row, config, entry, mask, lanes, p, last):
     """Compute the cost of an access by the device's rule, into `last`."""
     slot = row[field.SLOT]
     rule = p.rules[slot]
@@ -150,9 +150,9 @@ def charge(row, config, entry, mask, workgroups_per_batch, p, last):
         last[i] = 0
     size, subgroup = config[at.LANES], config[at.SUBGROUP_SIZE]
     order = p.orders[slot]
-    for w in range(workgroups_per_batch):
-        for start in range(w * size, (w + 1) * size, subgroup):
-            end = min(start + subgroup, (w + 1) * size)
+    for w in range((lanes + size - 1) // size):
+        for start in range(w * size, min((w + 1) * size, lanes), subgroup):
+            end = min(start + subgroup, (w + 1) * size, lanes)
             if row[field.OP] == op.BANKS:
                 charged, ideal = _wavefronts(
                     p.current,
@@ -179,17 +179,17 @@ def charge(row, config, entry, mask, workgroups_per_batch, p, last):
 
 
 @inlined
-def memory_probe(regs, row, config, entry, patterns, workgroups_per_batch, p, probes_at):
+def memory_probe(regs, row, config, entry, patterns, lanes, p, probes_at):
     """Add the cost of an access, computed only if it is not known from a like execution."""
     slot = row[field.SLOT]
     known, rule = p.known[slot], p.rules[slot]
     keep = np.uint32((1 << rule[at.SHIFT]) - 1 if row[field.OP] == op.BANKS else rule[at.LINE] - 1)
     stamp = patterns[row[field.ADDRESS], at.STAMP] if row[field.LEARNED] == 1 and row[field.MASK] < 0 else np.int64(-1)
     like = np.int64(0)
-    if stamp >= 0 and known[at.KEPT] == workgroups_per_batch * config[at.LANES] and known[at.KEPT_STAMP] == stamp:
+    if stamp >= 0 and known[at.KEPT] == lanes and known[at.KEPT_STAMP] == stamp:
         like = like_known(regs, row, entry, keep, patterns, known)
     if like == 0 or p.last[slot, like % PLACES, at.LIKE] != like:
-        like = look(regs, row, config, entry, workgroups_per_batch, keep, probes_at)
+        like = look(regs, row, config, entry, lanes, keep, probes_at)
         known[at.KEPT_STAMP] = stamp
     tally, last = p.tallies[slot], p.last[slot, like % PLACES]
     for i in range(at.TALLY_SIZE):
@@ -215,11 +215,10 @@ def like_known(regs, row, entry, keep, patterns, known):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, LONG, returns=LONG)
-def look(regs, row, config, entry, workgroups_per_batch, keep, probes_at):
+def look(regs, row, config, entry, lanes, keep, probes_at):
     """Compare the addresses with those that are kept, and compute the cost unless it is known. Returns the key."""
     p = _borrowed(probes_at)
     slot = row[field.SLOT]
-    lanes = workgroups_per_batch * config[at.LANES]
     mask = p.ones if row[field.MASK] < 0 else regs[row[field.MASK]]
     addresses_of(regs, row, entry, p.current, lanes)
     before, mask_before, known = p.addresses[slot], p.masks[slot], p.known[slot]
@@ -232,7 +231,7 @@ def look(regs, row, config, entry, workgroups_per_batch, keep, probes_at):
     like = like_what(known, p.current[at.FIRST_LANE], keep)
     last = p.last[slot, like % PLACES]
     if last[at.LIKE] != like:
-        charge(row, config, entry, mask, workgroups_per_batch, p, last)
+        charge(row, config, entry, mask, lanes, p, last)
         last[at.LIKE] = like
     return like
 
@@ -347,7 +346,7 @@ def probe(
 ):
     """Run a probe instruction on `lanes` lanes. `probes_at` and `watch_at` are the addresses of `p` and `watch`."""
     if row[field.OP] == op.COUNT:
-        count(regs, row, config, workgroups_per_batch, p, probes_at)
+        count(regs, row, config, workgroups_per_batch, lanes, p, probes_at)
     elif row[field.OP] == op.TRACE:
         trace(regs, row, config, access, workgroup, workgroups_per_batch, p.traced, p.notes)
     elif row[field.OP] == op.WRITERS:
@@ -360,10 +359,10 @@ def probe(
         bounds(regs, row, access[row[field.ACCESS]], config, patterns, workgroup, workgroups_per_batch, p)
     elif row[field.OP] == op.WATCH_READ:
         if not read_again(regs, row, patterns, watch):
-            watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, watch_at)
+            watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lanes, watch_at)
     elif row[field.OP] == op.WATCH_WRITE:
         memory = shared if access[row[field.ACCESS], at.SPACE] == at.SHARED else storage
-        watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, watch_at)
+        watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lanes, watch_at)
     elif row[field.OP] == op.WATCH_ORDER:
         watch_order(regs, row, config, workgroup, watch_at)
     elif row[field.OP] == op.REACH:
@@ -374,4 +373,4 @@ def probe(
         if row[field.ACCESS] != at.NON_FINITE or not all_finite(regs[row[field.DEST]], lanes):
             check(regs, row, config, workgroup, workgroups_per_batch, p.checks[row[field.SLOT]])
     else:
-        memory_probe(regs, row, config, access[row[field.ACCESS]], patterns, workgroups_per_batch, p, probes_at)
+        memory_probe(regs, row, config, access[row[field.ACCESS]], patterns, lanes, p, probes_at)

@@ -123,14 +123,14 @@ def write_grain(w, s, place, me, group, since, started, old, new, own):
 
 
 @compiled
-def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, workgroups_per_batch):
-    """Examine a load, lane by lane."""
+def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, lanes):
+    """Examine a load by `lanes` lanes, one by one."""
     row, size = w.table[slot], config[at.LANES]
     limit, factor, grains = np.uint32(row[at.WATCHED_LIMIT]), row[at.WATCHED_FACTOR], row[at.WATCHED_GRAINS]
     own = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP
     if own:
         w.state[at.READ_WINDOW] = w.state[at.WINDOW]
-    for g in range(workgroups_per_batch):
+    for g in range((lanes + size - 1) // size):
         clocks = w.clocks[g]
         since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << _CLOCK_SHIFT
         stamp = stamp_of(w, slot, g)
@@ -138,7 +138,7 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, wo
         w.state[at.OWNER] = workgroup + g if own else 0
         fresh = clocks[at.START] << _CLOCK_SHIFT if row[at.WATCHED_UNWRITTEN] == 1 else np.int64(-1)
         base = row[at.WATCHED_BASE] + g * row[at.WATCHED_PITCH]
-        for lane in range(size):
+        for lane in range(min(size, lanes - g * size)):
             address = np.uint32(addresses[g * size + lane] + extra)
             if address > limit or (masked and mask[g * size + lane] == 0):
                 continue
@@ -178,16 +178,14 @@ def note_unwritten(found, lane, workgroup, place):
 
 
 @compiled
-def write_lanes(
-    w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, workgroups_per_batch
-):
-    """Examine a store of one unit, lane by lane."""
+def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, lanes):
+    """Examine a store of one unit by `lanes` lanes, one by one."""
     row, size = w.table[slot], config[at.LANES]
     limit, factor = np.uint32(row[at.WATCHED_LIMIT]), row[at.WATCHED_FACTOR]
     own = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP
     bits = 8 * row[at.WATCHED_GRAIN]
     kept = np.int64((1 << bits) - 1)
-    for g in range(workgroups_per_batch):
+    for g in range((lanes + size - 1) // size):
         clocks = w.clocks[g]
         since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << _CLOCK_SHIFT
         stamp = stamp_of(w, slot, g)
@@ -195,7 +193,7 @@ def write_lanes(
         w.state[at.OWNER] = workgroup + g if own else 0
         fresh = clocks[at.START] << _CLOCK_SHIFT if own else np.int64(1)
         base = row[at.WATCHED_BASE] + g * row[at.WATCHED_PITCH] + unit * factor
-        for lane in range(size):
+        for lane in range(min(size, lanes - g * size)):
             address = np.uint32(addresses[g * size + lane] + extra)
             if address > limit or (masked and mask[g * size + lane] == 0):
                 continue
@@ -217,7 +215,8 @@ def examine_notes(w, config, workgroup, workgroups_per_batch):
     for i in range(w.state[at.PENDING]):
         slot = w.loads[i, at.LOAD_SLOT]
         row, distance = w.rows[slot], np.uint32(w.loads[i, at.LOAD_DISTANCE])
-        read_lanes(w, w.workgroup, slot, row, row, False, distance, config, workgroup, workgroups_per_batch)
+        lanes = workgroups_per_batch * config[at.LANES]
+        read_lanes(w, w.workgroup, slot, row, row, False, distance, config, workgroup, lanes)
     w.state[at.PENDING] = 0
     for variable in range(len(w.spans)):
         w.spans[variable, at.READ_LOW], w.spans[variable, at.READ_HIGH] = _NOWHERE, -1
@@ -240,6 +239,14 @@ def all_of(mask, lanes):
     for lane in range(lanes):
         every = np.uint32(every & mask[lane])
     return every != 0
+
+
+@inlined
+def some_idle(regs, row, config, workgroups_per_batch, lanes):
+    """Whether an access leaves out a lane of the batch. Lanes from `lanes` on are inactive."""
+    return row[field.MASK] >= 0 and (
+        lanes < workgroups_per_batch * config[at.LANES] or not all_of(regs[row[field.MASK]], lanes)
+    )
 
 
 # ---- entry points ------------------------------------------------------------------------------------
@@ -283,22 +290,21 @@ def watch_barrier(regs, row, config, workgroup, workgroups_per_batch, watch_at):
         open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, LONG)
-def watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, watch_at):
-    """Examine a load: note it if its pattern is known, else examine it lane by lane."""
+@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, LONG, LONG)
+def watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lanes, watch_at):
+    """Examine a load by the first `lanes` lanes: note it if its pattern is known, else examine it lane by lane."""
     w = _borrowed(watch_at)
     slot, addresses = np.int64(row[field.SLOT]), regs[row[field.ADDRESS]]
     extra = shared_part(regs, row)
     watched, known = w.table[slot], patterns[row[field.ADDRESS]]
-    lanes = workgroups_per_batch * config[at.LANES]
-    masked = row[field.MASK] >= 0 and not all_of(regs[row[field.MASK]], lanes)
+    masked = some_idle(regs, row, config, workgroups_per_batch, lanes)
     if watched[at.WATCHED_MEMORY] != at.ORDERED_WORKGROUP:
         mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
-        read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, workgroups_per_batch)
+        read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, lanes)
         return
     if row[field.LEARNED] != 1 or masked or not within(watched, known, extra):
         mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
-        read_lanes(w, w.workgroup, slot, addresses, mask, masked, extra, config, workgroup, workgroups_per_batch)
+        read_lanes(w, w.workgroup, slot, addresses, mask, masked, extra, config, workgroup, lanes)
         return
     read_known(w, slot, addresses, known, extra, config, workgroup, workgroups_per_batch)
 
@@ -378,7 +384,8 @@ def read_known(w, slot, addresses, known, extra, config, workgroup, workgroups_p
     low, high = touched(watched, known, extra)
     if not written or (low <= span[at.WRITE_HIGH] and high >= span[at.WRITE_LOW]):
         races = state[at.RACES_SEEN]
-        read_lanes(w, w.workgroup, slot, addresses, addresses, False, extra, config, workgroup, workgroups_per_batch)
+        lanes = workgroups_per_batch * config[at.LANES]
+        read_lanes(w, w.workgroup, slot, addresses, addresses, False, extra, config, workgroup, lanes)
         if not written or state[at.RACES_SEEN] != races:
             seen[at.SEEN_WINDOW] = seen[at.SEEN_BATCH] = -1  # so that each occurrence is counted
         return
@@ -406,15 +413,15 @@ def recognize(w, slot, addresses, stamp, config, workgroup, workgroups_per_batch
         row[lane] = addresses[lane]
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG)
-def watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, watch_at):
-    """Examine a store: first the noted loads that it may race with, then all its lanes at once, or one by one."""
+@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG, LONG)
+def watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lanes, watch_at):
+    """Examine a store by the first `lanes` lanes: first the noted loads that it may race with, then all its lanes at
+    once, or one by one."""
     w = _borrowed(watch_at)
     slot, addresses, values = np.int64(row[field.SLOT]), regs[row[field.ADDRESS]], regs[row[field.DEST]]
-    unit, lanes = np.int64(row[field.ACCESS]) & (field.FOUR - 1), workgroups_per_batch * config[at.LANES]
-    extra = shared_part(regs, row)
+    unit, extra = np.int64(row[field.ACCESS]) & (field.FOUR - 1), shared_part(regs, row)
     mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
-    masked = row[field.MASK] >= 0 and not all_of(mask, lanes)
+    masked = some_idle(regs, row, config, workgroups_per_batch, lanes)
     watched = w.table[slot]
     lowest, highest = extent(addresses, extra, lanes)
     s = w.storage
@@ -428,9 +435,7 @@ def watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, watc
     distinct = known and pattern[at.ROW_DISTINCT] == 1
     if distinct and write_distinct(w, s, slot, values, addresses, extra, unit, config, workgroup, workgroups_per_batch):
         return
-    write_lanes(
-        w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, workgroups_per_batch
-    )
+    write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, lanes)
     if plain and not known and pattern[at.ROW_MISSES] < _PATIENCE:
         pattern[at.ROW_MISSES] += 1
         keep_store(w, s, slot, addresses, extra, unit, config, workgroup, workgroups_per_batch)
