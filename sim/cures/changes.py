@@ -98,7 +98,7 @@ def _separated(places: Places, gap: Gap, races: Iterable[Race]) -> tuple[frozens
 
 def _barrier(source: Source, gap: Gap, space: str, orders: frozenset[Race], straight: int) -> Change:
     call = f"{BARRIERS[space]}()"
-    around = gap.before or (gap.block.body[0] if gap.block.body else gap.block)
+    around = gap.before or gap.block.body[0]
     offset = gap.block.span.start + 1 if gap.before is None else _end(source, gap.before)
     insertion = _insertion(source, offset, _indent(source, around), call + ";")
     place = source.place(offset - 1)

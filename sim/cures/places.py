@@ -175,11 +175,9 @@ def _side(gap: Gap, path: Path) -> int | None:
     for (ours, here), (theirs, there) in zip(chain, path, strict=False):
         if ours is not theirs:
             return None
-        if ours is gap.block:
+        if ours is gap.block or here != there:
             return -1 if there < here else 1
-        if here != there:
-            return -1 if there < here else 1
-    return -1 if len(path) < len(chain) else None  # the condition of a statement around the gap
+    return -1  # in the condition of a statement around the gap
 
 
 def _is_in(loop: typed.Loop, path: Path) -> bool:

@@ -77,7 +77,7 @@ def find_cures(
     for atomics in (True, False):
         chosen, attempt = search.run(frozenset(races), atomics=atomics)
         last = search.attempt([change for change, _ in chosen], last=True) if chosen else None
-        if last is not None and last.races == attempt.races:
+        if last is not None and last.races == attempt.races and last.races <= search.before.races:
             break
         if not any(change.effort == ATOMIC for change, _ in chosen):
             return Cures(left=tuple(races.values()), gave_up=search.gave_up)
@@ -123,17 +123,17 @@ class _Search:
     runs: int = 0
     gave_up: str = ""
     _uniformity: str = field(init=False)
-    _before: _Attempt = field(init=False)
+    before: _Attempt = field(init=False)
 
     def __post_init__(self) -> None:
         self._uniformity = _uniformity(self.pipeline.module.source)
-        self._before = _attempt(self.pipeline.module.source, self.findings, ())
+        self.before = _attempt(self.pipeline.module.source, self.findings, ())
 
     def run(self, races: frozenset[Race], *, atomics: bool) -> tuple[list[tuple[Change, frozenset[Key]]], _Attempt]:
         """Return the changes that help, each with the races that it ends, and what is left with all of them."""
         places = Places(self.pipeline.entry)
         chosen: list[tuple[Change, frozenset[Key]]] = []
-        now = self._before
+        now = self.before
         while wanted := [race for race in races if _key(race) in now.races]:
             source, so_far = self.pipeline.module.source, [c for c, _ in chosen]
             found = self._best(changes(source, places, wanted), so_far, now)
@@ -176,7 +176,7 @@ class _Search:
             after = _attempt(source, self.trial(module, last=last), replacements)
         except WgslError:
             return None
-        return after if after.others <= self._before.others else None
+        return after if after.others <= self.before.others else None
 
 
 def _race(finding: Finding, memory: dict[Span, SourceSite]) -> Race | None:

@@ -115,7 +115,7 @@ def explore(
     graph = search(dispatch, memory, states=states, seconds=seconds, reduce=True)
     found = _distinct(graph)
     strong = None
-    if memory == "weak" and len(found) > 1:
+    if memory == "weak" and found:
         strong = search(dispatch, "sc", states=states, seconds=seconds, reduce=True)
     known = {each: moves(graph, end) for each, end in found.items()}
     if strong is not None and strong.complete:

@@ -57,16 +57,15 @@ def performed(
     for place, event in enumerate(thread.queue):
         before, after = thread.queue[:place], thread.queue[place + 1 :]
         if event.decided and not waits_for(event, unit, before, threads, group):
-            alike = _alike(event, unit, threads, group) if event.barriers else ((), ())
+            alike = _alike(event, threads, group) if event.barriers else ((), ())
             for changed, results in memory.perform(contents, unit, event, alike):
                 yield event, results, invocation.decide(thread, before + after, event.pc, results), changed
 
 
-def _alike(event: Event, unit: int, threads: Sequence[Thread], group: range) -> Alike:
-    """Return the other units of the workgroup, which barriers have ordered after an access that waited.
+def _alike(event: Event, threads: Sequence[Thread], group: range) -> Alike:
+    """Return the units of the workgroup, which barriers have ordered after an access that waited.
 
     Second are those with an access to the word that has waited as long, which may still come before it.
     """
-    others = [other for other in group if other != unit]
-    beside = [u for u in others if any(e.word == event.word and e.barriers >= event.barriers for e in threads[u].queue)]
-    return [other for other in others if other not in beside], beside
+    beside = [u for u in group if any(e.word == event.word and e.barriers >= event.barriers for e in threads[u].queue)]
+    return [unit for unit in group if unit not in beside], beside

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.cures.patches import changed_files, patch_of, unified
+from bankshot.sim.cures.patches import Patch, changed_files, patch_of, unified
+from bankshot.sim.cures.search import Cure
+from bankshot.sim.wgsl.source import Source
+from bankshot.sim.wgsl.text_edits import Replacement
 
 BODY = """    t[i] = i;
     y[i] = t[63u - i];
@@ -88,3 +91,113 @@ def test_patches_of_several_cases_are_united(tmp_path) -> None:
     file.write_text(SHADER.format(body=BODY), encoding="utf-8")
     one = patch(file)
     assert one | one == one
+
+
+# ---- one change -----------------------------------------------------------------------------------------
+
+ROOT = """#define N 64u
+// the first of two files
+#include "body.wgsl"
+@compute @workgroup_size(1) fn main() {
+    first();
+    second(N);
+}
+"""
+INCLUDED = """fn first() {
+    let a =
+        1u;
+}
+fn second(n: u32) {
+    let b = n +
+        2u;
+}
+"""
+
+
+def edited(folder: Path, old: str, new: str, line_break: str = "\n") -> tuple[Patch, dict[str, str]]:
+    """The patch for a change of the preprocessed text, and the files that it changes, by name."""
+    for name, text in (("root.wgsl", ROOT), ("body.wgsl", INCLUDED)):
+        (folder / name).write_bytes(text.replace("\n", line_break).encode())
+    source = bankshot.check(folder / "root.wgsl").source
+    start = source.text.index(old)
+    change = Replacement(start, start + len(old), new)
+    patch = patch_of(source, [Cure("a change", (change,), ())])
+    return patch, {Path(name).name: after for name, (_, after) in changed_files(patch).items()}
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("body.wgsl", "let a =\n        1u;", "let a = 3u;"),
+        ("body.wgsl", "let b = n +\n        2u;", "let c = n;\n    let b = c;"),
+        ("body.wgsl", "2u;\n}", "4u;\n}"),  # up to the end of the last line
+        ("body.wgsl", "fn first() {", "fn first() { // the first"),
+        ("root.wgsl", "first();", "first();\nfirst();"),
+        ("root.wgsl", "// the first of two files", ""),
+    ],
+)
+def test_a_change_of_several_lines_is_one_of_their_file(tmp_path, name, old, new, line_break) -> None:
+    patch, files = edited(tmp_path, old, new, line_break)
+    text = {"root.wgsl": ROOT, "body.wgsl": INCLUDED}[name].replace(old, new)
+    assert files == {name: text.replace("\n", line_break)}
+    assert patch.unmapped == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "why"),
+    [
+        ("}\n@compute", "body.wgsl:8 and the next lines of the preprocessed text are not together in a file"),
+        ("files\nfn first", "root.wgsl:2 and the next lines of the preprocessed text are not together in a file"),
+        ("second(64u)", "the preprocessor makes another line of"),
+    ],
+)
+def test_what_no_file_has(tmp_path, old, why) -> None:
+    patch, files = edited(tmp_path, old, "")
+    assert files == {}
+    (reason,) = patch.unmapped
+    assert reason.startswith("a change: ")
+    assert why in reason
+
+
+def test_a_text_that_is_no_file_has_no_patch(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cure = Cure("a change", (Replacement(0, 1, ""),), ())
+    patch = patch_of(Source("fn f() {}", "shader.wgsl"), [cure, cure])
+    assert patch == Patch({}, ("a change: shader.wgsl:1 is no line of a file",))
+
+
+CHANGES = {
+    "the same": ((3, 5, "a"), (3, 5, "a"), 1),
+    "at one place, the same": ((3, 3, "a"), (3, 3, "a"), 1),
+    "at one place, more than the known": ((3, 3, "ab"), (3, 3, "a"), 1),
+    "at one place, others": ((3, 3, "a"), (3, 3, "b"), 2),
+    "the same text elsewhere": ((3, 3, "a"), (4, 4, "a"), 2),
+    "beside each other": ((3, 5, "a"), (5, 7, "b"), 2),
+    "beside each other, the later first": ((5, 7, "a"), (3, 5, "b"), 2),
+    "over each other": ((3, 6, "a"), (5, 7, "b"), 1),
+    "over each other, the later first": ((5, 7, "a"), (3, 6, "b"), 1),
+    "inside": ((3, 9, "a"), (5, 7, "b"), 1),
+    "around": ((5, 7, "a"), (3, 9, "b"), 1),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_of_two_changes_of_the_same_characters_the_first_stays(name) -> None:
+    known, added, left = CHANGES[name]
+    one, two = Replacement(*known), Replacement(*added)
+    both = Patch({"k.wgsl": (one,)}, ("why",)) | Patch({"k.wgsl": (two,)}, ("why", "why not"))
+    assert both == Patch({"k.wgsl": (one, two)[:left]}, ("why", "why not"))
+    assert Patch({"k.wgsl": (one,)}) | Patch({"l.wgsl": (two,)}) == Patch({"k.wgsl": (one,), "l.wgsl": (two,)})
+
+
+def test_a_diff_of_a_file_elsewhere_and_without_a_last_line_break(tmp_path, monkeypatch) -> None:
+    file = tmp_path / "k.wgsl"
+    file.write_bytes(b"a\nb")
+    monkeypatch.chdir(tmp_path)
+    changes = "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"
+    assert unified(Patch({"k.wgsl": (Replacement(2, 3, "c"),)})) == f"--- a/k.wgsl\n+++ b/k.wgsl\n{changes}"
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    shown = file.as_posix().lstrip("/")
+    assert unified(Patch({str(file): (Replacement(2, 3, "c"),)})) == f"--- a/{shown}\n+++ b/{shown}\n{changes}"

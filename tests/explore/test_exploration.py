@@ -209,3 +209,28 @@ def test_halves_of_a_word_are_separate():
     for memory in ("sc", "weak"):
         found = bankshot.explore(text, grid=2, bindings={"h": np.array([1, 2], np.float16)}, memory=memory)
         assert [o.outputs["h"].tolist() for o in found.outcomes] == [[2, 4]]
+
+
+def test_one_outcome_that_only_weak_memory_has_is_weak():
+    """Who reads the store of the other never ends; in every sequentially consistent order, one of them does."""
+    body = """
+    atomicStore(&m[w.x], 1u);
+    if atomicLoad(&m[1u - w.x]) == 1u { loop { if w.x == 5u { break; } } }
+    r[w.x] = 3u;"""
+    (outcome,) = explored(body).outcomes
+    assert outcome.outputs["r"].tolist() == [3, 3, 0, 0]
+    assert outcome.weak
+    assert not explored(body, memory="sc").outcomes
+    (outcome,) = explored("atomicAdd(&m[0], 1u);").outcomes
+    assert not outcome.weak
+
+
+def test_what_stores_nothing_new_is_no_store():
+    """Workgroup 1 leaves the 42 as it is, and is not who stored what workgroup 2 may miss."""
+    body = """
+    if w.x == 0u { atomicStore(&m[0], 42u); atomicStore(&m[32], 1u); }
+    else if w.x == 1u { r[1] = atomicMax(&m[0], 5u); }
+    else if atomicLoad(&m[32]) == 1u { r[0] = atomicLoad(&m[0]) + 1u; }"""
+    findings = explored(body, 3).findings
+    assert {finding.span.text for finding in findings} == {"atomicLoad(&m[0])", "atomicMax(&m[0], 5u)"}
+    assert {finding.notes[0].span.text for finding in findings} == {"atomicStore(&m[0], 42u)"}
