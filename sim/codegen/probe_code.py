@@ -63,6 +63,9 @@ class ProbeEmitter:
             case DestField.VALUE:
                 assert stored is not None
                 return stored
+            case DestField.OPERAND:
+                assert isinstance(item, ir.Atomic)
+                return self._operands.all_lanes(item.args[-1]) if item.args else 0
 
     def count(self, item: ir.Count, past_guards: Reg | None) -> None:
         """Count a basic block. `past_guards`: the lanes that the entry point's guards let through."""

@@ -1,66 +1,111 @@
-"""Outputs that depend on which invocation reaches an atomic operation first, found by running in another order."""
+"""Outputs that depend on which invocation reaches an atomic operation first, found by running in another order.
+
+Only operations that nothing orders can be to blame (see `unordered_atomics`): where there are none, nothing is rerun.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import numpy as np
 
 from ..analysis.influence import Influence
 from ..bindings.binding import Key
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
-from ..launch.schedules import MIRRORED, REVERSED, schedule
+from ..launch.schedules import MIRRORED, REVERSED, SERIAL, Schedule, schedule
 from ..wgsl.diagnostics import Note
 from .finding import Finding
 from .replay import differences, rerun_budget
-from .runner import Runner
+from .runner import Changes, Runner
 from .table import ATOMIC_ORDER, OUT_OF_BOUNDS, RACE
+from .unordered_atomics import LOADS, Unordered, by_cause, find_unordered, results
 
 _HARMLESS = ("same-value", "unseen")
 _MOST_SERIAL = 1 << 12  # invocations that are also run one by one, which takes far longer than lockstep
+_WIDE = (MIRRORED, schedule("turns(1)"), schedule("turns(2)"))
+_SERIAL = (REVERSED, SERIAL, schedule("random(1)"), schedule("random(2)"))
 
 
 def find_order_dependence(
     run: Runner, influence: Callable[[], Influence], launch: Launch, outcome: Outcome, others: Iterable[Finding]
 ) -> list[Finding]:
-    """Return at most one finding for a dispatch, at the most telling operation that influences an output that changes.
+    """Return a finding for each set of outputs that changes, at the most telling operation that influences them.
 
     `launch` has finished; `others` are its findings: where races or accesses out of bounds decide what outputs hold,
     the order of atomics is not to blame.
     """
-    sites = [launch.program.sites[number] for number in launch.program.order_dependent_atomics]
     decided = any(each.code in (RACE.code, OUT_OF_BOUNDS.code) and each.verdict not in _HARMLESS for each in others)
-    if not sites or decided:
+    if not launch.program.order_dependent_atomics or decided:
         return []
-    orders = [MIRRORED, schedule("turns(1)"), schedule("turns(2)")]
-    if launch.invocations <= _MOST_SERIAL:
-        orders.insert(1, REVERSED)
-    for order in orders:
-        again, after = run(frozenset(), budget=rerun_budget(launch, outcome), schedule=order)
-        changes = dict(differences(launch.outputs(), again.outputs()))
-        if changes and after.finished == outcome.finished:
-            to_blame = _influencing(sites, influence(), {launch.variable_of(key) for key in changes})
-            return [_finding(to_blame, launch, {name: f"run {order.name}, {changes[name]}" for name in changes})]
+    pairs = find_unordered(run, influence())
+    outputs = {launch.variable_of(key) for key in launch.outputs()}
+    if not any(pair.influences & outputs for pair in pairs):
+        return []
+    for changes in _changes(run, launch, outcome, pairs):
+        groups = by_cause(pairs, frozenset(launch.variable_of(key) for key in changes))
+        if groups:
+            return [_of_group(group, influence(), launch, changes) for group in groups]
     return []
 
 
-def _influencing(sites: list[SourceSite], influence: Influence, changed: set[str]) -> list[SourceSite]:
-    """Return the atomic operations that influence any of these variables; all if none is known to."""
-    found = [site for site in sites if influence.variables(influence.results.get(site.span, ())) & changed]
-    return found or sites
+def _changes(run: Runner, launch: Launch, outcome: Outcome, pairs: list[Unordered]) -> Iterator[dict[Key, str]]:
+    """Yield, for each order in which outputs change, how they do in words."""
+    budget = rerun_budget(launch, outcome)
+    serial = launch.invocations <= _MOST_SERIAL
+    orders = (_WIDE[0], *_SERIAL, *_WIDE[1:]) if serial else _WIDE
+    yield from _changes_in(partial(run, frozenset(), budget=budget), launch, orders)
+    if not serial and (few := _workgroups_of(pairs, launch)):
+        changes: Changes = {"budget": budget, "chosen": np.array(few, np.int64)}
+        alone, _ = run(frozenset(), **changes)
+        yield from _changes_in(partial(run, frozenset(), **changes), alone, _SERIAL)
 
 
-def _finding(sites: list[SourceSite], launch: Launch, changes: dict[Key, str]) -> Finding:
-    """Make the finding. `changes`: what another order changes in each output, in words."""
-    first, *more = sites
-    *names, last = map(str, changes)
+def _changes_in(
+    run: Callable[..., tuple[Launch, Outcome]], launch: Launch, orders: Iterable[Schedule]
+) -> Iterator[dict[Key, str]]:
+    for order in orders:
+        again, after = run(schedule=order)
+        changes = dict(differences(launch.outputs(), again.outputs()))
+        if changes and after.finished == launch.count:
+            yield {name: f"run {order.name}, {changed}" for name, changed in changes.items()}
+
+
+def _workgroups_of(pairs: list[Unordered], launch: Launch) -> list[int]:
+    """Return workgroups in which operations are unordered, as few as may run one by one; none where a workgroup waits
+    for others."""
+    if launch.program.waits:
+        return []
+    inside = sorted({pair.workgroups[0] for pair in pairs if not pair.across})
+    return inside[: _MOST_SERIAL * launch.count // launch.invocations]
+
+
+def _of_group(group: list[Unordered], influence: Influence, launch: Launch, changes: dict[Key, str]) -> Finding:
+    """Make the finding for pairs that influence some of the changed outputs."""
+    influenced = frozenset[str]().union(*(pair.influences for pair in group))
+    first, *more = sorted({site for pair in group for site in pair.sites}, key=partial(_rank, influence))
+    partners = {site for pair in group if first in pair.sites for site in pair.sites}
+    shown = {key: words for key, words in changes.items() if launch.variable_of(key) in influenced}
+    *names, last = map(str, shown)
     holds = f"the values of {', '.join(names)} and {last} depend" if names else f"the value of {last} depends"
     return ATOMIC_ORDER.make(
         first.span,
         workgroup=launch.workgroup(0),
-        notes=(*(Note(f"or at this {site.name}", site.span) for site in more), *map(Note, changes.values())),
+        notes=(*(_note(site, site in partners) for site in more), *map(Note, shown.values())),
         verdict="harmful",
-        outputs=tuple(changes),
+        outputs=tuple(shown),
         holds=holds,
         operation=first.name or "",
     )
+
+
+def _rank(influence: Influence, site: SourceSite) -> tuple[int, int]:
+    """Return a key that sorts updates whose results are needed first, then other updates, then loads."""
+    rank = 2 if site.name in LOADS else 0 if influence.variables(results(influence, site)) else 1
+    return rank, site.span.start
+
+
+def _note(site: SourceSite, partner: bool) -> Note:
+    return Note(f"nothing orders it and this {site.name}" if partner else f"or at this {site.name}", site.span)

@@ -18,6 +18,9 @@ from ..ir import ir
 from ..ir.access import Access
 from ..wgsl.typed import Variable
 
+_NOT_UPDATES = frozenset(
+    ("load", "store", "exchange", "compare")
+)  # atomic operations that do not commute with their like
 _SHARED = ("workgroup", "storage", "texture")  # memory that several invocations can access
 
 
@@ -28,6 +31,7 @@ class DestField(Enum):
     HALVES = auto()  # 1 if some access of the program writes units of 2 bytes
     WRITES = auto()  # 1 if the access writes
     VALUE = auto()  # the register of the unit that is stored
+    OPERAND = auto()  # the register of the last operand of an atomic operation
 
 
 @frozen
@@ -43,7 +47,8 @@ class Probe:
     """A probe of each access of the kinds `events` for which `applies` holds.
 
     `dest`: what the field DEST of its instruction holds. `per_unit`: one for each unit of an access. `merges`: one for
-    several accesses that a device merges. `watches_races`: its table is that of race probes."""
+    several accesses that a device merges. `watches_races`: its table is that of race probes. `counts`: for which
+    operations among them."""
 
     name: str
     events: tuple[type[ir.Memory], ...]
@@ -52,6 +57,7 @@ class Probe:
     per_unit: bool = False
     merges: bool = False
     watches_races: bool = False
+    counts: Callable[[Facts, ir.Memory], bool] = lambda facts, item: True
 
 
 # ---- which accesses ----------------------------------------------------------------------------------
@@ -90,6 +96,21 @@ def _is_ordered(facts: Facts, access: Access) -> bool:
     return "order" in facts.names and _may_race(facts, access)
 
 
+def _is_unordered(facts: Facts, access: Access) -> bool:
+    return bool(facts.names & {"atomics", "commuting"}) and access.variable in facts.written
+
+
+def _counts_as_load(facts: Facts, item: ir.Memory) -> bool:
+    """Whether shadow memory keeps an atomic operation as a load. With `commuting`, updates are kept so, of which it has
+    two for each word, and everything else as a store, so that an update hides no earlier one."""
+    assert isinstance(item, ir.Atomic)
+    return item.op not in _NOT_UPDATES if "commuting" in facts.names else item.op == "load"
+
+
+def _counts_as_store(facts: Facts, item: ir.Memory) -> bool:
+    return not _counts_as_load(facts, item)
+
+
 def _if_requested(name: str, applies: Callable[[Facts, Access], bool]) -> Callable[[Facts, Access], bool]:
     return lambda facts, access: name in facts.names and applies(facts, access)
 
@@ -109,6 +130,8 @@ PROBES = (
     Probe("watch_order", _EFFECTS, _is_ordered, DestField.WRITES, watches_races=True),
     Probe("watch_read", (ir.Load,), _may_race_unordered, watches_races=True),
     Probe("watch_write", (ir.Store,), _may_race_unordered, DestField.VALUE, per_unit=True, watches_races=True),
+    Probe("watch_read", (ir.Atomic,), _is_unordered, watches_races=True, counts=_counts_as_load),
+    Probe("watch_write", (ir.Atomic,), _is_unordered, DestField.OPERAND, watches_races=True, counts=_counts_as_store),
 )
 
 
@@ -122,7 +145,7 @@ class ProbePlan:
         self._facts = Facts(names, frozenset(access.variable for access in accesses if access.writes))
         self._accesses = accesses
         self._merged = merged
-        self._rows: dict[tuple[type[ir.Memory], int], list[Probe]] = {}
+        self._rows: dict[tuple[type[ir.Memory], int, str], list[Probe]] = {}
         self.writes_halves = any(access.unit == 2 for access in accesses if access.writes)
 
     def of(self, item: ir.Memory, *, per_unit: bool = False) -> Iterator[tuple[Probe, int]]:
@@ -137,10 +160,11 @@ class ProbePlan:
                 yield probe, item.access if words == access.units else self._of_words(access, words)
 
     def _applying(self, item: ir.Memory) -> list[Probe]:
-        key = type(item), item.access
+        key = type(item), item.access, item.op if isinstance(item, ir.Atomic) else ""
         if key not in self._rows:
-            access = self._accesses[item.access]
-            self._rows[key] = [p for p in PROBES if isinstance(item, p.events) and p.applies(self._facts, access)]
+            access, facts = self._accesses[item.access], self._facts
+            probes = [p for p in PROBES if isinstance(item, p.events) and p.applies(facts, access)]
+            self._rows[key] = [p for p in probes if p.counts(facts, item)]
         return self._rows[key]
 
     def _of_words(self, access: Access, words: int) -> int:

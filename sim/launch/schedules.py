@@ -7,8 +7,9 @@
 - `subgroup-serial`: one subgroup after another runs to the next barrier.
 - `turns(seed)`: up to eight workgroups take turns from barrier to barrier, in an order that is drawn anew at each. Each
   is in lockstep. They begin in a drawn order, too.
-- `reversed`, `random(seed)`: one invocation after another (one subgroup after another, if they exchange values) runs to
-  the next barrier, in descending order or in an order that is drawn anew at each barrier. Workgroups likewise.
+- `serial`, `reversed`, `random(seed)`: one invocation after another (one subgroup after another, if they exchange
+  values) runs to the next barrier, in ascending order, in descending order or in an order that is drawn anew at each
+  barrier. Workgroups likewise.
 
 Workgroups of a program that waits for other workgroups begin in grid order in all of them.
 """
@@ -62,7 +63,8 @@ class Schedule:
 LOCKSTEP = Schedule("lockstep")
 MIRRORED = Schedule("mirrored", seed=at.BACKWARD, beside=4)
 REVERSED = Schedule("reversed", "invocation", at.BACKWARD)
-_FIXED = (LOCKSTEP, MIRRORED, Schedule("subgroup-serial", "subgroup"), REVERSED)
+SERIAL = Schedule("serial", "invocation")
+_FIXED = (LOCKSTEP, MIRRORED, Schedule("subgroup-serial", "subgroup"), SERIAL, REVERSED)
 
 
 def side_by_side(workgroups: Iterable[int]) -> Schedule:

@@ -1,0 +1,92 @@
+"""Atomic operations that nothing orders, and whose order can show; the one that matters takes the blame."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.sim.findings.unordered_atomics import find_unordered
+from bankshot.sim.run.simulate import prepare
+
+HEAD = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32, 128>;
+@group(0) @binding(1) var<storage, read_write> z: array<u32, 128>;
+@group(0) @binding(2) var<storage, read_write> n: array<atomic<u32>, 4>;
+@group(0) @binding(3) var<storage, read_write> m: array<atomic<u32>, 4>;
+var<workgroup> s: array<atomic<u32>, 4>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u) {
+_ = &y; _ = &z; _ = &n; _ = &m; let at = w.x * 64u + i;
+"""
+FIRST = HEAD.count("\n")
+
+# Statements, a line each -> the lines of each pair, worked out by hand.
+PAIRS = {
+    "additions whose results are unused": ("atomicAdd(&n[0], 1u); atomicSub(&n[0], i);", []),
+    "a result that is used": ("y[at] = atomicAdd(&n[0], 1u);", [(0, 0)]),
+    "an addition and a maximum": ("atomicAdd(&n[0], i);\natomicMax(&n[0], i);", [(0, 1)]),
+    "stores of several values": ("atomicStore(&s[0], i);\nworkgroupBarrier();\ny[at] = atomicLoad(&s[0]);", [(0, 0)]),
+    "stores of one value": ("atomicStore(&s[0], 1u);\nworkgroupBarrier();\ny[at] = atomicLoad(&s[0]);", []),
+    "a load that is unused": ("atomicAdd(&n[0], 1u);\nlet v = atomicLoad(&n[0]);", []),
+    "a load of the last to add": ("atomicAdd(&n[0], 1u);\nif i == 63u { y[at] = atomicLoad(&n[0]); }", [(0, 1)]),
+    "a store by the first to add": ("if i < 4u { atomicStore(&s[i], 9u); }\natomicAdd(&s[i & 3u], 1u);\n"
+                                    "workgroupBarrier();\ny[at] = atomicLoad(&s[i & 3u]);", [(0, 1)]),
+    "words of their own": ("atomicStore(&s[i & 3u], 0u);\nworkgroupBarrier();\n"
+                           "if i < 4u { atomicAdd(&s[i], 1u);\ny[at] = atomicLoad(&s[i]); }", []),
+    "a barrier": ("atomicAdd(&s[0], 1u);\nworkgroupBarrier();\ny[at] = atomicLoad(&s[0]);", []),
+}  # fmt: skip
+
+
+def bindings() -> dict[str, np.ndarray]:
+    return {
+        "y": np.zeros(128, np.uint32),
+        "z": np.zeros(128, np.uint32),
+        "n": np.zeros(4, np.uint32),
+        "m": np.zeros(4, np.uint32),
+    }
+
+
+@pytest.mark.parametrize(("body", "lines"), PAIRS.values(), ids=PAIRS)
+def test_pairs(body: str, lines: list[tuple[int, int]]) -> None:
+    dispatch = prepare(bankshot.check(HEAD + body + "\n}"), grid=2, bindings=bindings())
+    pairs = find_unordered(dispatch.run, dispatch.influence)
+    found = {tuple(sorted(site.span.line - 1 - FIRST for site in pair.sites)) for pair in pairs}
+    assert found == set(lines)
+
+
+def found_in(body: str) -> list[bankshot.Finding]:
+    return bankshot.simulate(HEAD + body + "\n}", grid=2, bindings=bindings()).findings
+
+
+def test_a_pair_without_a_barrier_that_the_memory_needs_counts_before_one_that_waits() -> None:
+    """A workgroupBarrier makes one wait for the other, whatever memory it orders."""
+    body = """atomicStore(&n[w.x], i);
+workgroupBarrier();
+atomicAdd(&n[w.x], 1u);
+y[at] = atomicLoad(&n[w.x]);"""
+    (finding,) = found_in(body)
+    assert {span.line - 1 - FIRST for _, span in finding.spans} == {0, 2, 3}
+
+
+def test_one_finding_for_each_set_of_outputs() -> None:
+    body = """y[at] = atomicAdd(&n[0], 1u);
+z[at] = atomicExchange(&m[0], at);"""
+    found = found_in(body)
+    assert [(f.span.line - 1 - FIRST, f.outputs) for f in found if f.span] == [(0, ("y",)), (1, ("z", "m"))]
+
+
+def test_one_finding_where_both_reach_one_output() -> None:
+    body = """let a = atomicAdd(&n[0], 1u);
+y[at] = a + atomicExchange(&m[0], at);"""
+    (finding,) = found_in(body)
+    assert {span.line - 1 - FIRST for _, span in finding.spans} == {0, 1}
+
+
+def test_the_note_names_the_partner() -> None:
+    body = """atomicAdd(&s[0], 1u);
+if i == 5u { y[w.x] = atomicLoad(&s[0]); }"""
+    (finding,) = [f for f in found_in(body) if f.code == "atomic-order"]
+    assert [(note.message, note.span.line - 1 - FIRST) for note in finding.notes if note.span] == [
+        ("nothing orders it and this atomicLoad", 1)
+    ]
