@@ -10,6 +10,7 @@
 - `serial`, `reversed`, `random(seed)`: one invocation after another (one subgroup after another, if they exchange
   values) runs to the next barrier, in ascending order, in descending order or in an order that is drawn anew at each
   barrier. Workgroups likewise.
+- `pct(seed,depth)`: for now, as `random(seed)`.
 
 Workgroups of a program that waits for other workgroups begin in grid order in all of them.
 """
@@ -82,12 +83,12 @@ def schedule(name: str) -> Schedule:
         return side_by_side(dict.fromkeys(map(int, beside.group(1).split(","))))
     if drawn := re.fullmatch(r"turns\((\d+)\)", name):
         return Schedule(name, "turns", 1 + int(drawn[1]) % (1 << 32), beside=8)
-    drawn = re.fullmatch(r"random\((\d+)\)", name)
+    drawn = re.fullmatch(r"random\((\d+)\)|pct\((\d+),(\d+)\)", name)
     if drawn is None:
         names = ", ".join(each.name for each in _FIXED)
         raise fail(
             "unknown-option",
-            f"schedule cannot be {name!r}; it is one of {names}, side-by-side(a,b), turns(seed) or random(seed)",
+            f"schedule cannot be {name!r}; it is one of {names}, side-by-side(a,b), turns(seed), random(seed) or pct(seed,depth)",
             None,
         )
-    return Schedule(name, "invocation", 1 + int(drawn[1]) % (1 << 32))
+    return Schedule(name, "invocation", 1 + int(drawn[1] or drawn[2]) % (1 << 32))
