@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from itertools import count
+from itertools import accumulate, count
 from math import prod
 from time import perf_counter
 
@@ -30,7 +30,6 @@ from .measure import Measured
 FIXED = ("lockstep", "mirrored", "reversed", "serial", "subgroup-serial")
 DRAWN = ("random({seed})", "turns({seed})")
 _MOST = 1 << 20  # schedules
-_MOST_GRIDS = 16  # that are tried, to find a small one
 _LEAVE_OPEN = (RACE.code, COMPONENT_RACE.code, OUT_OF_BOUNDS.code)
 _MOST_INVOCATIONS = 1 << 16  # that run one by one; where there are more, workgroups take turns instead
 
@@ -169,9 +168,13 @@ class _Seen:
 
 
 def _smaller(grid: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    """Return smaller grids, the smallest first: as many as have no more workgroups in all than the grid."""
     x, y, z = ([1 << bit for bit in range(size.bit_length()) if 1 << bit < size] + [size] for size in grid)
-    found = [(i, j, k) for i in x for j in y for k in z if (i, j, k) != grid]
-    return sorted(found, key=lambda each: (prod(each), each))[:_MOST_GRIDS]
+    found = sorted(
+        ((i, j, k) for i in x for j in y for k in z if (i, j, k) != grid), key=lambda each: (prod(each), each)
+    )
+    spent = accumulate(map(prod, found))
+    return [each for each, workgroups in zip(found, spent, strict=True) if workgroups <= prod(grid)]
 
 
 def _joined(finding: Finding, more: Finding) -> Finding:
