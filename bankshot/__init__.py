@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # absolute, so that type checkers find the same files as for 
     from bankshot.oracle.from_python import compute_with_buffers, run_manifest
     from bankshot.sim import (
         PROBES,
+        Agreement,
         Crash,
         Device,
         Diagnostic,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # absolute, so that type checkers find the same files as for 
         Progress,
         Run,
         Sampler,
+        Schedules,
         Site,
         Trace,
         TraceRow,
@@ -61,6 +63,7 @@ from bankshot.sim import __version__
 
 __all__ = [
     "PROBES",
+    "Agreement",
     "Crash",
     "Device",
     "Diagnostic",
@@ -73,6 +76,7 @@ __all__ = [
     "Progress",
     "Run",
     "Sampler",
+    "Schedules",
     "Site",
     "Trace",
     "TraceRow",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .front_end import check, portability
     from .launch.tracing import Trace, TraceRow
     from .models import Device, devices
+    from .run.schedule_sweep import Agreement, Schedules
     from .run.simulate import PROBES, Run, simulate
     from .run.site import Site
     from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "PROBES",
+    "Agreement",
     "Crash",
     "Device",
     "Diagnostic",
@@ -40,6 +42,7 @@ __all__ = [
     "Progress",
     "Run",
     "Sampler",
+    "Schedules",
     "Site",
     "Trace",
     "TraceRow",
@@ -58,6 +61,7 @@ _MODULES = {
     **dict.fromkeys(("Device", "devices"), "models"),
     **dict.fromkeys(("Crash", "Diagnostic", "Note", "WgslError"), "wgsl.diagnostics"),
     **dict.fromkeys(("Exploration", "Outcome"), "explore.exploration"),
+    **dict.fromkeys(("Agreement", "Schedules"), "run.schedule_sweep"),
     "Finding": "findings.finding",
     "Module": "wgsl.typed",
     "Move": "explore.witness",

@@ -23,6 +23,7 @@ from .options import (
     workgroup_options,
     workgroups_of,
 )
+from .schedule_options import ScheduleValues, schedule_options, schedules_of
 
 if TYPE_CHECKING:
     from ..manifests.cases import Broken
@@ -75,6 +76,7 @@ def _more(detail: str) -> str:
 )
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, including heavy ones.")
 @workgroup_options
+@schedule_options
 @click.option(
     "--listing",
     type=click.Choice(["auto", "full", "counted", "none"]),
@@ -128,6 +130,9 @@ def audit(
     fail_on: str,
     sample: int | None,
     check_classes: bool,
+    schedules: int | None,
+    seed: int | None,
+    seconds: float | None,
     against: str | None,
     watch: bool,
     as_json: bool,
@@ -172,6 +177,7 @@ def audit(
         update=update_golden,
         record=any(each.records for each in formats.enabled(wanted)),
         fail_on=fail_on,
+        schedules=schedules_of(ScheduleValues(schedules=schedules, seed=seed, seconds=seconds), more),
     )
     if detail == "rows":  # in full, each case repeats them
         for plan in work:

@@ -21,6 +21,7 @@ from .options import (
     workgroup_options,
     workgroups_of,
 )
+from .schedule_options import ScheduleValues, schedule_options, schedules_of
 
 
 @click.command()
@@ -29,6 +30,15 @@ from .options import (
 @device_option("Device profile; profiles after a comma are charged as well, side by side.")
 @click.option("--probes", default="all", show_default=True, help="all, counters, none, or names separated by commas.")
 @workgroup_options
+@click.option(
+    "--schedule",
+    default="lockstep",
+    show_default=True,
+    metavar="NAME",
+    help="The order of invocations that outputs come from: lockstep, mirrored, reversed, subgroup-serial, "
+    "turns(SEED), random(SEED), …; counters and findings are those of lockstep.",
+)
+@schedule_options
 @click.option("--save", "saves", multiple=True, metavar="NAME=FILE.npy", help="Write a binding's final contents.")
 @click.option("--trace", "variable", metavar="VAR", help="Show the values of a variable as they change.")
 @click.option("--workgroup", default="0", show_default=True, metavar="X,Y,Z", help="The workgroup to trace.")
@@ -62,6 +72,10 @@ def run(
     as_json: bool,
     sample: int | None,
     check_classes: bool,
+    schedule: str,
+    schedules: int | None,
+    seed: int | None,
+    seconds: float | None,
     stages: tuple[str, ...],
     **request: Unpack[RequestOptions],
 ) -> None:
@@ -83,6 +97,7 @@ def run(
         trace = sim.Trace(variable, inputs.parse_place(workgroup), chosen)
     if file is not None:
         timeline = TimelineFile(file, inputs.parse_place(workgroup))
+    several = schedules_of(ScheduleValues(schedules=schedules, seed=seed, seconds=seconds), request)
     targets = once("--save", [(name, Path(value)) for name, value in pairs("--save", saves)])
     work = plans(paths, request_of(request, sweep=False))
     if stages:
@@ -95,6 +110,11 @@ def run(
         names, option = ", ".join(plan.kernel.name for plan in work), "--save" if targets else "--timeline"
         raise UsageError(f"{option}: several kernels would write to the same file; choose one with --kernel: {names}")
     results = results_of(
-        work, lambda case, say: [simulated_run(case, devices, probes, targets, say, trace, timeline, workgroups)]
+        work,
+        lambda case, say: [
+            simulated_run(
+                case, devices, probes, targets, say, trace, timeline, workgroups, schedule=schedule, schedules=several
+            )
+        ],
     )
     report_cases("run", work, results, report_of(show_run, run_entry, as_json), good="without findings")

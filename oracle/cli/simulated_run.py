@@ -17,6 +17,7 @@ from ..errors import UsageError
 from ..gpu_counters.timeline import record_timeline
 from ..judge.case_run import Say, side_by_side, simulate
 from ..judge.run_result import RunResult
+from ..judge.schedule_options import ScheduleOptions
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module, entry_point
 from ..reports import chrome_trace
@@ -45,11 +46,15 @@ def simulated_run(
     trace: Trace | None = None,
     timeline: TimelineFile | None = None,
     workgroups: str | int = "classes",
+    *,
+    schedule: str = "lockstep",
+    schedules: ScheduleOptions | None = None,
 ) -> RunResult:
     """Simulate a case, and write the files that `saves` and `timeline` name.
 
     `devices`: the profile to simulate, and others that are charged as well, which requires all probes. `probes`: all,
     none, counters (which computes no outputs), or names separated by commas. `workgroups`: as for `bankshot.simulate`.
+    `schedule`: the order that outputs come from; `schedules`: those that are compared.
     Raises `WgslError`, `UsageError`.
     """
     device, *others = devices
@@ -59,7 +64,7 @@ def simulated_run(
     if timeline is not None:
         chrome_trace.check_place(timeline.path)
     names = probes if probes in ("all", "none") else probes.split(",")
-    result = simulate(case, device, names, say, trace, workgroups)
+    result = simulate(case, device, names, say, trace, workgroups, schedule=schedule, schedules=schedules)
     for name, path in saves.items():
         _save(name, path, as_given(result.outputs[name]))
     if timeline is not None:
@@ -67,7 +72,8 @@ def simulated_run(
         recorded = record_timeline(case, result, timeline.workgroup)
         chrome_trace.write(timeline.path, recorded, case, timeline.workgroup)
     changed = {} if probes == "counters" else _changed(case, result)  # reading outputs would run all workgroups
-    return RunResult(case, device, result, changed, trace, side_by_side(case, result, tuple(others), say, workgroups))
+    charged = side_by_side(case, result, tuple(others), say, workgroups)
+    return RunResult(case, device, result, changed, trace, charged, schedule)
 
 
 def _changed(case: Case, result: Run) -> dict[str, dict[str, Any]]:

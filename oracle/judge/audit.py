@@ -37,9 +37,10 @@ from .recordings import Recordings, record_case
 from .verdict import Audit, finding_checks
 
 if TYPE_CHECKING:
-    from ...sim import Run
+    from ...sim import Finding, Run
 
 ENDLESS = f"with wgpu: {MAY_HANG}"
+WEAK_SECONDS = 2.0  # for the search of orders that only weak memory has
 STOPPED = "outputs of a run that was stopped are not judged"
 
 
@@ -64,7 +65,7 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
             outputs=tuple(outputs),
             counters=counter_checks(case, run.counters) if run.coverage.exact else (),
             limits=limit_checks(case, run.pipeline, run.device),
-            findings=finding_checks(case, run, options.fail_on),
+            findings=finding_checks(case, [*run.findings, *_weak_orders(run, log)], options.fail_on),
             adapters=tuple(adapters.values()),
             notes=tuple(log.notes),
             seconds=log.seconds,
@@ -101,13 +102,29 @@ def _drivers_compiling(case: Case, options: Options) -> Generator[None]:
 def _simulate(case: Case, options: Options, log: Log) -> Run:
     run = log.timed(
         "simulator, all probes",
-        lambda: simulate(case, options.device, EVERYTHING, log.say, workgroups=options.workgroups),
+        lambda: simulate(
+            case, options.device, EVERYTHING, log.say, workgroups=options.workgroups, schedules=options.schedules
+        ),
     )
+    if run.agreement is not None:
+        log.note(str(run.agreement))
     for note in stage_notes(run.pipeline.module):
         log.note(note)
     if case.unset:
         log.note(f"0, as the manifest gives no value: {', '.join(case.unset)}")
     return run
+
+
+def _weak_orders(run: Run, log: Log) -> list[Finding]:
+    """Return what only weak memory shows, and note what comments allow."""
+    if endless(run) or not run.program.order_dependent_atomics:
+        return []
+    from ...sim.explore.reduced import find_weak_orders  # few kernels need it
+
+    log.say("searching the orders of atomics")
+    found, allowed = log.timed("orders of atomics", lambda: find_weak_orders(run.dispatch, run.program, WEAK_SECONDS))
+    run.silenced.extend(allowed)
+    return found
 
 
 def _compute_reference(case: Case, run: Run, log: Log) -> Truth:

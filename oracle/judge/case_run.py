@@ -21,6 +21,7 @@ from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from ..manifests.strict_toml import place_of
 from .device_comparison import Charged, charge
+from .schedule_options import ScheduleOptions
 
 if TYPE_CHECKING:
     from ...sim import Run, Trace
@@ -45,6 +46,9 @@ def simulate(
     say: Say = silent,
     trace: Trace | None = None,
     workgroups: str | int = "all",
+    *,
+    schedule: str = "lockstep",
+    schedules: ScheduleOptions | None = None,
 ) -> Run:
     """Call `bankshot.simulate` on a case, with progress in words such as `simulating as nvidia, 40%`."""
     from ... import sim
@@ -60,6 +64,8 @@ def simulate(
         probes=probes,
         trace=trace,
         workgroups=workgroups,
+        schedule=schedule,
+        schedules=1 if schedules is None else schedules.of(case, device),
         progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
 

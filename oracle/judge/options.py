@@ -9,6 +9,7 @@ from typing import TypeVar
 from ...sim.fast_dataclass import entity, frozen
 from ..wgpu_client.adapter_choice import gpu_required
 from .case_run import Say, silent, timed
+from .schedule_options import ScheduleOptions
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ class Options:
     `workgroups`: which of them run, as for `bankshot.simulate`; outputs and counters of a sample are not judged.
     `golden`: compare the run with its golden, if the manifest has `golden`; `update`: write it; `how`: the command that
     writes it, for reports. `record`: record accesses and a timeline, see `Recordings`. `fail_on`: the least severity of
-    a finding that fails a kernel.
+    a finding that fails a kernel. `schedules`: the schedules to compare.
     """
 
     device: str = "nvidia"
@@ -38,6 +39,7 @@ class Options:
     how: str = "bankshot audit --update-golden"
     record: bool = False
     fail_on: str = "warning"
+    schedules: ScheduleOptions | None = None
 
     @property
     def insists(self) -> bool:

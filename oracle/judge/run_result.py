@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @frozen
 class RunResult:
-    """One simulated run. `changed` summarizes the bindings that the run wrote to. `devices`: several side by side."""
+    """One simulated run. `changed` summarizes the bindings that the run wrote to. `devices`: several side by side.
+    `schedule`: the order that outputs come from."""
 
     case: Case
     device: str
@@ -24,6 +25,7 @@ class RunResult:
     changed: dict[str, dict[str, Any]]
     trace: Trace | None = None  # as requested
     devices: tuple[Charged, ...] = ()
+    schedule: str = "lockstep"
 
     @property
     def ok(self) -> bool:

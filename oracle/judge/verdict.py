@@ -35,8 +35,8 @@ class FindingCheck:
         return self.allowed or SEVERITIES.index(self.finding.severity) > SEVERITIES.index(self.fail_on)
 
 
-def finding_checks(case: Case, run: Run, fail_on: str = "warning") -> tuple[FindingCheck, ...]:
-    return tuple(FindingCheck(finding, finding.code in case.kernel.allow, fail_on) for finding in run.findings)
+def finding_checks(case: Case, found: Iterable[Finding], fail_on: str = "warning") -> tuple[FindingCheck, ...]:
+    return tuple(FindingCheck(finding, finding.code in case.kernel.allow, fail_on) for finding in found)
 
 
 @frozen

@@ -52,6 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(name, action="store_true", help=words)
     group.addoption("--bankshot-adapter", metavar="NAME,...", help="parts of adapter names, or adapter types; or all")
     group.addoption("--bankshot-device", metavar="NAME", help="device profile to charge for (ini: bankshot_device)")
+    group.addoption("--bankshot-schedules", type=int, metavar="N", help="compare outputs under N orders of invocations")
     group.addoption("--bankshot-sarif", metavar="FILE", help="write a SARIF 2.1.0 log to this file")
     parser.addini("bankshot_device", "device profile to charge for", default="nvidia")
 
@@ -69,16 +70,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def audit_options(config: pytest.Config) -> Options:
     """The options of an audit, from the command line."""
     from ..judge.options import Options
+    from ..judge.schedule_options import ScheduleOptions
     from ..wgpu_client.adapter_choice import gpu_required
 
     adapter = config.getoption("--bankshot-adapter")
-    must = gpu_required()
+    must, count = gpu_required(), config.getoption("--bankshot-schedules")
     return Options(
         device=device_of(config),
         gpu=config.getoption("--bankshot-gpu") or adapter is not None or must,
         adapter=adapter,
         update=bool(config.getoption(UPDATE)),
         how=f"pytest {UPDATE}",
+        schedules=None if count is None else ScheduleOptions(count),
     )
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from ..judge.coverage import CaseOutcome
+from ..judge.schedule_options import agreement_entry
 from .cost_places import cost_places
 from .json_document import Entry
 from .json_entries import (
@@ -42,6 +43,7 @@ def audit_entry(audit: Audit) -> Entry:
         "expected_counters": [_counter_entry(check) for check in audit.counters],
         "limits": [_limit_entry(check) for check in audit.limits],
         "coverage": coverage_entry(audit.run.coverage),
+        "schedules": agreement_entry(audit.run),
         "counters": dict(audit.run.counters),
         "cost": [place.entry() for place in cost_places(audit.run)],
         "sites": [site_entry(site) for site in audit.run.sites],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from ..judge.schedule_options import agreement_entry
 from ..manifests.rendering_stages import stage_notes
 from .cost_places import cost_places
 from .cost_text import show_cost
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 def show_run(out: Console, result: RunResult) -> None:
     """Print the outputs in short, the trace, totals and findings."""
-    show_heading(out, result.case, f"simulated as {result.device}")
+    order = "" if result.schedule == "lockstep" else f", outputs under {result.schedule}"
+    show_heading(out, result.case, f"simulated as {result.device}{order}")
     for name, s in result.changed.items():
         nan = f", {s['nan']:,} NaN" if s["nan"] else ""
         first = ", ".join(f"{value:.7g}" for value in s["first"])
@@ -34,6 +36,8 @@ def show_run(out: Console, result: RunResult) -> None:
     show_cost(out, cost_places(result.run))
     out.print(totals_table(result.run.counters))
     say(out, f"  {result.run.coverage}", "dim")
+    if result.run.agreement is not None:
+        say(out, f"  {result.run.agreement}")
     show_devices(out, result.devices)
     for finding in result.run.findings:
         say(out, finding_text(finding))
@@ -63,6 +67,8 @@ def run_entry(result: RunResult) -> Entry:
         "compared": [],
         "outputs": result.changed,
         "coverage": coverage_entry(result.run.coverage),
+        "schedule": result.schedule,
+        "schedules": agreement_entry(result.run),
         "counters": dict(result.run.counters),
         "cost": [place.entry() for place in cost_places(result.run)],
         "sites": [site_entry(site) for site in result.run.sites],

@@ -88,6 +88,10 @@ class Graph:
         """The states in which every unit has ended."""
         return [i for i, done in enumerate(self.finished) if len(done) == self.units]
 
+    def changes(self, state: int) -> frozenset[tuple[int, int]]:
+        """Return the words of the writable bindings that a state has changed, with their values."""
+        return self.system.changes(self.states[state])
+
     def contents(self, state: int) -> tuple[bytes, ...]:
         """Return the contents of each writable binding in a state, in the order of `system.outputs`."""
         return self.system.contents(self.states[state])
@@ -268,6 +272,15 @@ class System:
         if len(self._workgroups) == 1:
             return f"invocation {lane}"
         return f"workgroup {workgroup}" if self.dispatch.lanes == 1 else f"invocation {lane} of workgroup {workgroup}"
+
+    def changes(self, state: State) -> frozenset[tuple[int, int]]:
+        """Return the words of `outputs` that a state has changed, with their values."""
+        threads, memory = state
+        values = {word: bits for thread in threads for word, bits in thread.own if isinstance(bits, int)}
+        values |= {word: self.memory.value(memory, word) for word in self._accesses.shared}
+        parts = [self.words.part(each) for each in self.outputs]
+        initial = self.words.initial
+        return frozenset((w, v) for w, v in values.items() if v != initial[w] and any(w in part for part in parts))
 
     def contents(self, state: State) -> tuple[bytes, ...]:
         """Return the contents of each of `outputs` in a state."""

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ..findings.table import WEAK_ORDER
 from ..wgsl.diagnostics import Diagnostic, Note
 from ..wgsl.source import Span
 from .search import Graph, Taken
 from .witness import taken_steps
-
-_HINT = (
-    "nothing but a barrier orders accesses to different words, and only within a workgroup: pass the value in the word "
-    "that is checked, or compute in one workgroup"
-)
 
 
 class _Store(NamedTuple):
@@ -50,7 +46,7 @@ def _out_of_order(graph: Graph, state: int) -> Iterator[Diagnostic]:
             if said is not None:
                 name = graph.system.words.name(event.word)
                 note = Note(f"{name} is stored here, and no barrier orders the two", newest.span)
-                yield Diagnostic("warning", "weak-order", said, span, (note,), _HINT)
+                yield Diagnostic(WEAK_ORDER.severity, WEAK_ORDER.code, said, span, (note,), WEAK_ORDER.hint)
         if event.op != "load" and (newest is None or value != newest.value):
             stores[event.word] = _Store(unit, value, span)
 

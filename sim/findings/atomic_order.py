@@ -51,6 +51,17 @@ def find_order_dependence(
     return []
 
 
+def blame(run: Runner, influence: Influence, launch: Launch, changes: dict[Key, str]) -> list[Finding]:
+    """Return a finding for each set of outputs whose changes unordered atomic operations explain.
+
+    `changes`: what another order changes in each output, in words.
+    """
+    if not launch.program.order_dependent_atomics:
+        return []
+    groups = by_cause(find_unordered(run, influence), frozenset(launch.variable_of(key) for key in changes))
+    return [_of_group(group, influence, launch, changes) for group in groups]
+
+
 def _changes(run: Runner, launch: Launch, outcome: Outcome, pairs: list[Unordered]) -> Iterator[dict[Key, str]]:
     """Yield, for each order in which outputs change, how they do in words."""
     budget = rerun_budget(launch, outcome)

@@ -101,7 +101,7 @@ class Judge:
     def _change(self, replay: str, finding: Finding) -> Note | None:
         """Say what the first rerun changes that changes anything the finding influences; None where none does."""
         influence = self._how.influence()
-        nodes = influence.of(_open_values(finding, self._launch, influence))
+        nodes = influence.of(open_values(finding, self._launch, influence))
         for result in self._results_of(replay):
             if result.endless and (not nodes or nodes & influence.deciding):
                 return Note(f"{result.words}, {NO_END}")
@@ -163,7 +163,7 @@ class Judge:
         return buffers, {finding.race_places: finding for finding in found}
 
 
-def _open_values(finding: Finding, launch: Launch, influence: Influence) -> set[Node]:
+def open_values(finding: Finding, launch: Launch, influence: Influence) -> set[Node]:
     """Return the values that a finding leaves open: what its loads read, or the variable that its stores change. Empty
     if they are not known."""
     spans = {span for _, span in finding.spans} if finding.code == RACE.code else {finding.span}

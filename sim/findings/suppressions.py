@@ -76,6 +76,10 @@ def _lines(finding: Finding, source: Source) -> set[int]:
     return {source.line_index(span.start) for span in spans if span is not None and span.source is source}
 
 
+def _is_looked_for(code: str, probes: frozenset[str]) -> bool:
+    return KINDS[code].probe in (None, *probes) and not KINDS[code].on_request
+
+
 def _complaints(comment: _Comment, probes: frozenset[str]) -> Iterable[Finding]:
     def complain(complaint: str, advice: str = "") -> Finding:
         return ALLOW.make(comment.span, complaint=complaint, advice=advice)
@@ -87,5 +91,5 @@ def _complaints(comment: _Comment, probes: frozenset[str]) -> Iterable[Finding]:
     for code in comment.codes:
         if code not in SUPPRESSIBLE:
             yield complain(f"there is no finding called {code}", f"findings are {', '.join(SUPPRESSIBLE)}")
-        elif comment.reason and code not in comment.used and KINDS[code].probe in (None, *probes):
+        elif comment.reason and code not in comment.used and _is_looked_for(code, probes):
             yield complain(f"there is no {code} here to allow")

@@ -41,6 +41,7 @@ class Kind:
     downgraded: Mapping[str, str] = field(default_factory=lambda: {})
     depends_on: str = "lanes"
     at_every_span: bool = False
+    on_request: bool = False
     suppressible: bool = True
 
     def make(
@@ -112,6 +113,28 @@ ATOMIC_ORDER = Kind(
     evidence="a rerun in the opposite order leaves other outputs",
     probe="races",
     at_every_span=True,
+)
+SCHEDULE_DEPENDENT = Kind(
+    code="schedule-dependent",
+    severity="error",
+    title="An output depends on the order of invocations, and no other finding explains it",
+    message="what {names} holds depends on the order in which invocations run",
+    hint="run with --probes all: races, and atomics whose order matters, are findings of their own",
+    evidence="runs under the schedules of `--schedules N` leave other outputs than lockstep does",
+    depends_on="workgroups",
+    on_request=True,
+)
+WEAK_ORDER = Kind(
+    code="weak-order",
+    severity="warning",
+    title="An output depends on an order of atomic operations that only a barrier could guarantee",
+    message="{said}",
+    hint="nothing but a barrier orders accesses to different words, and only within a workgroup: pass the value in the "
+    "word that is checked, or compute in one workgroup",
+    evidence="a search of all orders of a few invocations has an outcome only with weak memory",
+    depends_on="workgroups",
+    at_every_span=True,
+    on_request=True,
 )
 REDUNDANT_BARRIER = Kind(
     code="redundant-barrier",
@@ -240,6 +263,8 @@ KINDS: dict[str, Kind] = {
         RACE,
         COMPONENT_RACE,
         ATOMIC_ORDER,
+        SCHEDULE_DEPENDENT,
+        WEAK_ORDER,
         REDUNDANT_BARRIER,
         UNINIT,
         OUT_OF_BOUNDS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -23,7 +24,7 @@ from ..findings.finding import Finding
 from ..findings.races import note_limit
 from ..findings.suppressions import suppress
 from ..front_end import check
-from ..launch import schedules
+from ..launch import schedules as orders
 from ..launch.device_memory import snapshot
 from ..launch.launch import Launch, RunOptions
 from ..launch.long_loops import UNLIMITED, WORK
@@ -43,6 +44,7 @@ from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
 from .measure import measure
 from .run_view import excess, html, one_line
+from .schedule_sweep import Agreement, Schedules, sweep
 from .site import Site, site_counters, sums, totals
 from .traffic import Traffic, traffic
 from .workgroup_coverage import Coverage
@@ -84,7 +86,7 @@ class Run:
     `findings`, and `silenced`, those that comments in the shader suppress. `cures`: changes of the text that end races.
     `program`: what ran (internal). `finished`: workgroups that ran to their end. `trace`: the changes of the traced
     variable; `trace_missed`: how many values came after the trace was full. `coverage`: which workgroups ran for the
-    counters.
+    counters. `agreement`: what many schedules showed, where several were asked for and the run ended.
     """
 
     findings: list[Finding]
@@ -95,6 +97,7 @@ class Run:
     trace: list[TraceRow]
     trace_missed: int
     coverage: Coverage
+    agreement: Agreement | None
     _dispatch: Dispatch
     _left: Launch | None
     _touched: dict[str, int] | None
@@ -167,6 +170,11 @@ class Run:
     def instructions(self) -> list[Instructions]:
         """The executed instructions, by class and place."""
         return count_instructions(self.program, self._outcome.blocks)
+
+    @property
+    def dispatch(self) -> Dispatch:
+        """Everything that determines the run (internal)."""
+        return self._dispatch
 
     @property
     def device(self) -> Device:
@@ -256,6 +264,7 @@ def simulate(
     device: str | Device = "nvidia",
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
+    schedules: int | Schedules = 1,
     replay: bool = True,
     cures: bool | None = None,
     out_of_bounds: str | None = None,
@@ -278,6 +287,8 @@ def simulate(
     "redundant", which reruns once for each barrier, and "touched", which saves `Run.traffic` a rerun.
     `schedule`: the order of invocations (see `launch.schedules`) that outputs come from; counters and findings are
     always those of lockstep.
+    `schedules`: how many schedules to compare; `bankshot.Schedules` also takes a seed and a limit in seconds. If
+    outputs differ, a finding says so, with the first schedule that shows it.
     `replay`: rerun to decide whether races, unwritten memory and accesses out of bounds matter. Without it they have no
     verdict.
     `cures`: where there are races, change the text and rerun it until they end; by default as `replay`. `Run.cures` has
@@ -295,7 +306,7 @@ def simulate(
 
     Raises `WgslError` where the shader, or a value given for it, is wrong.
     """
-    names, order = _probes(probes), schedules.schedule(schedule)
+    names, order = _probes(probes), orders.schedule(schedule)
     dispatch = prepare(
         wgsl,
         grid=grid,
@@ -315,11 +326,15 @@ def simulate(
     launch, outcome, findings = measured.launch, measured.outcome, measured.findings
     touched = measured.left.take_touched() if measured.left and "touched" in names else None
     last, finished = measured.left, outcome.finished
-    if order != schedules.LOCKSTEP:
+    if order != orders.LOCKSTEP:
         last, again = dispatch.run(frozenset(), schedule=order)
         finished = again.finished
         stopped = {f.span for f in findings}
         findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
+    agreement = None
+    wanted = schedules if isinstance(schedules, Schedules) else Schedules(schedules)
+    if wanted.count > 1 and outcome.finished == launch.count:
+        findings, agreement = sweep(dispatch, wanted, replace(measured, findings=findings))
     findings, silenced = suppress(findings, dispatch.pipeline.module.source, names)
     tried: tuple[Cure, ...] = ()
     if (replay if cures is None else cures) and outcome.finished == launch.count:
@@ -333,6 +348,7 @@ def simulate(
         rows,
         missed,
         measured.coverage,
+        agreement,
         dispatch,
         last,
         touched,
@@ -373,7 +389,7 @@ def dump_stage(stage: str, dispatch: Dispatch, probes: str | Sequence[str] = "al
     return dump.to_text(stage, dispatch.stages(_probes(probes)))
 
 
-def _traced(dispatch: Dispatch, trace: Trace | None, order: schedules.Schedule) -> tuple[list[TraceRow], int]:
+def _traced(dispatch: Dispatch, trace: Trace | None, order: orders.Schedule) -> tuple[list[TraceRow], int]:
     """Return the rows of a trace, from a run that counts nothing else, and how many values it had no room for."""
     if trace is None:
         return [], 0

@@ -93,6 +93,8 @@ ELSEWHERE = {
     "endless-loop": "findings/test_waiting.py",
     "allow": "findings/test_allow.py",
     "rounding": "instrument/test_error_bounds.py",
+    "schedule-dependent": "run/test_schedule_sweep.py",
+    "weak-order": "explore/test_reduced.py",
 }
 
 

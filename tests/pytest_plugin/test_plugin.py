@@ -350,6 +350,16 @@ def test_run(bankshot):
 # ---- what is reported --------------------------------------------------------------------------------
 
 
+def test_outputs_are_compared_under_many_schedules(project):
+    count = "@group(0) @binding(1) var<storage, read_write> n: atomic<u32>;\n"
+    (project.path / "k.wgsl").write_text(count + SHADER.replace("y[i] =", "y[atomicAdd(&n, 1u)] ="))
+    numbers = '[bind.n]\ndtype = "u32"\nshape = [1]\ninit = "zeros"\n[[sweep]]'
+    (project.path / "k.toml").write_text(PLAIN.replace("[[sweep]]", numbers, 1))
+    text = project("--bankshot-schedules", "6").stdout.str()
+    assert "warning[atomic-order]" in text
+    assert re.search(r"to see it: bankshot run \S*k.toml --schedule .mirrored.", text)
+
+
 def test_github_is_told_beside_the_source_and_in_a_summary(project, monkeypatch):
     project("--bankshot-update")
     project.edit("k.wgsl", *CONFLICTS)
