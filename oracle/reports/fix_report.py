@@ -29,7 +29,7 @@ def show_fix(out: Console, result: Fixed) -> None:
         out.print()
         return
     for cure in result.before.run.cures:
-        say(out, f"  {cure.words} removes {_races(cure)}")
+        say(out, f"  {cure.says_to_remove(_races(cure))}")
     for words in result.patch.unmapped:
         say(out, f"  not in the diff: {words}", "yellow")
     out.print()

@@ -48,10 +48,10 @@ def _other(race: Finding) -> Span:
 
 
 def _connected(races: tuple[Finding, ...]) -> list[tuple[Finding, ...]]:
-    """Group races that share a place, those between workgroups by themselves."""
+    """Group races that share a place."""
     groups: list[tuple[set[object], list[Finding]]] = []
     for race in races:
-        places: set[object] = {(span.start, span.end, race.epoch is None) for _, span in race.spans[:2]}
+        places: set[object] = {(span.start, span.end) for _, span in race.spans[:2]}
         joined = [(known, members) for known, members in groups if known & places]
         groups = [(known, members) for known, members in groups if not known & places]
         members = [f for _, members in joined for f in members]

@@ -50,8 +50,11 @@ class Cure:
     @property
     def sentence(self) -> str:
         """What it ends, in words: `a workgroupBarrier() after line 23 removes all 19 races`."""
-        many = f"all {len(self.races)} races" if len(self.races) > 1 else "this race"
-        return f"{self.words} {'remove' if self.several else 'removes'} {many}"
+        return self.says_to_remove(f"all {len(self.races)} races" if len(self.races) > 1 else "this race")
+
+    def says_to_remove(self, what: str) -> str:
+        """Say that the changes remove this."""
+        return f"{self.words} {'remove' if self.several else 'removes'} {what}"
 
 
 @frozen

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim.cures.search import Cure
 from bankshot.sim.wgsl.text_edits import replaced
 
 HEAD = """var<workgroup> t: array<u32, 64>;
@@ -206,3 +207,21 @@ fn main(@builtin(local_invocation_index) i: u32) {{
     assert sum("the first 256 pairs of accesses that race were recorded" in note for note in notes) == 1
     notes = [note.message for f in run("t[i] = i;\ny[i] = t[63u - i];").findings for note in f.notes]
     assert not any("were recorded" in note for note in notes)
+
+
+def test_races_within_and_between_workgroups_of_the_same_places_have_one_cause() -> None:
+    module = bankshot.check("""@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x / 128u + id.x % 2u] = id.x; }""")
+    (race,) = bankshot.simulate(module, grid=4, bindings={"y": np.zeros(64, np.uint32)}).findings
+    assert race.verdict == "harmful"
+    apart = bankshot.simulate(module, grid=4, bindings={"y": np.zeros(64, np.uint32)}, cures=False).findings
+    assert sorted(f.epoch is None for f in apart) == [False, True]
+    assert race.count == sum(f.count for f in apart)
+
+
+def test_several_changes_remove_and_one_removes() -> None:
+    (race,) = run("t[i] = i;\ny[i] = t[63u - i];").findings
+    assert Cure("a barrier", (), (race,)).sentence == "a barrier removes this race"
+    assert Cure("a and b", (), (race, race), several=True).sentence == "a and b remove all 2 races"
+    assert Cure("a and b", (), (race,), several=True).says_to_remove("it") == "a and b remove it"

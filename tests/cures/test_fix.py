@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
+from bankshot.sim.cures.search import Cures
+from bankshot.sim.run import cured
 
 SHADER = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
 var<workgroup> t: array<u32, 64>;
@@ -55,6 +58,17 @@ def test_fix_shows_a_diff_and_changes_nothing(command, tmp_path) -> None:
     assert "before: failed, 1 race" in done.output
     assert "after:  clean, no findings" in done.output
     assert (tmp_path / "k.wgsl").read_text(encoding="utf-8") == RACY
+
+
+def test_fix_says_what_several_changes_remove(command, monkeypatch) -> None:
+    find = cured.find_cures
+
+    def found(*args: object) -> Cures:
+        (one,) = find(*args).cures
+        return Cures((replace(one, words="a barrier and a copy", several=True),))
+
+    monkeypatch.setattr(cured, "find_cures", found)
+    assert "a barrier and a copy remove the race in line 6" in command("fix").output
 
 
 def test_fix_write_changes_the_file(command, tmp_path) -> None:
