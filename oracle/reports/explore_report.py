@@ -55,6 +55,8 @@ def _extent(exploration: Exploration) -> str:
     outcomes = f"{count:,} outcome{'' if count == 1 else 's'}"
     if exploration.complete:
         return f"{outcomes}; all {exploration.states:,} states were seen"
+    if not exploration.states:
+        return f"{outcomes}; the time ended before the first state: raise --seconds, or use a smaller input"
     return f"{outcomes} in the first {exploration.states:,} states; there are more: raise --states or --seconds"
 
 

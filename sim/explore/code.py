@@ -11,13 +11,13 @@ from dataclasses import field
 
 from ..fast_dataclass import entity
 from ..ir import ir
-from ..ir.ir import Region, Slot, Value
+from ..ir.ir import Block, Region, Slot, Value
 from ..ir.lowered import Lowered
 from ..ir.sites import SourceSite
 from ..wgsl.source import Span
 
-LOCAL = frozenset(("op", "copy", "pick", "put", "jump", "branch"))  # what no other invocation can see
-_PURE = frozenset(("op", "copy", "pick"))  # whose result is all they do
+LOCAL = frozenset(("op", "copy", "fill", "pick", "put", "jump", "branch"))  # what no other invocation can see
+_PURE = frozenset(("op", "copy", "fill", "pick"))  # whose result is all they do
 
 
 @entity
@@ -26,7 +26,8 @@ class Step:
 
     `op`: the operation; of an access load, store, compare or that of an atomic; of a barrier the memory that it orders.
     `unit`: which unit of the access. `address`: a register, or -1. `target`: of a jump, or of a branch not taken.
-    `block`: the registers that a pick or put selects from.
+    `block`: the registers that a pick or put selects from. `rows`: where that is one register with a table, and for a
+    fill, how many scalars the table has.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Step:
     address: int = -1
     target: int = -1
     block: tuple[int, ...] = ()
+    rows: int = 0
     scalar: str = ""
     site: int = -1
     atomic: bool = False
@@ -48,7 +50,8 @@ class Code:
     """A flattened entry point. `live[pc]`: the registers that steps from `pc` on may read, in ascending order.
 
     `constants` and `inputs` never change: register to bits, and register to the name of an input. `lengths`: register
-    to the access whose array's length it holds.
+    to the access whose array's length it holds. `tables`: register to the number of its scalars, which it holds as a
+    tuple.
     """
 
     steps: list[Step]
@@ -56,6 +59,7 @@ class Code:
     constants: dict[int, int]
     inputs: dict[int, str]
     lengths: dict[int, int]
+    tables: dict[int, int] = field(default_factory=dict[int, int])
     live: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     sites: Sequence[SourceSite] = ()
 
@@ -74,7 +78,9 @@ def flatten(lowered: Lowered) -> Code:
     flat = _Flattener()
     flat.region(lowered.body)
     flat.emit(Step("end"))
-    code = Code(flat.steps, flat.registers, flat.constants, flat.inputs, flat.lengths, sites=lowered.sites.rows)
+    code = Code(
+        flat.steps, flat.registers, flat.constants, flat.inputs, flat.lengths, flat.tables, sites=lowered.sites.rows
+    )
     code.live = _liveness(code)
     return code
 
@@ -86,6 +92,7 @@ class _Flattener:
         self.constants: dict[int, int] = {}
         self.inputs: dict[int, str] = {}
         self.lengths: dict[int, int] = {}
+        self.tables: dict[int, int] = {}
         self._of: dict[Value | Slot, int] = {}
         self._exits: dict[ir.Loop | ir.Scope, list[Step]] = {}
         self._continues: dict[ir.Loop, list[Step]] = {}
@@ -97,6 +104,8 @@ class _Flattener:
     def _register(self, of: Value | Slot) -> int:
         if of not in self._of:
             self._of[of] = self.registers
+            if isinstance(of, Slot) and of.rows > 1:
+                self.tables[self.registers] = of.rows
             self.registers += 1
         return self._of[of]
 
@@ -111,14 +120,15 @@ class _Flattener:
         match item:
             case Value():
                 self._value(item)
+            case ir.Set(slot=slot, value=value) if slot.rows > 1:
+                self.emit(Step("fill", results=self._all([slot]), args=self._all([value]), rows=slot.rows))
             case ir.Set(slot=slot, value=value):
                 self.emit(Step("copy", results=self._all([slot]), args=self._all([value])))
             case ir.Pick(result=result, block=block, index=index):
                 step = Step("pick", results=self._all([result]), args=self._all([index]))
-                step.block = self._all(block.slots)
-                self.emit(step)
+                self._select(step, block)
             case ir.Put(block=block, index=index, value=value):
-                self.emit(Step("put", args=self._all([index, value]), block=self._all(block.slots)))
+                self._select(Step("put", args=self._all([index, value])), block)
             case ir.Load() | ir.Store() | ir.Atomic():
                 self._memory(item)
             case ir.Barrier(kind=kind, site=site):
@@ -130,6 +140,10 @@ class _Flattener:
                 self._control(item)
             case _:
                 pass  # counts and probes
+
+    def _select(self, step: Step, block: Block) -> None:
+        step.block, step.rows = self._all(block.slots), block.rows if block.is_table else 0
+        self.emit(step)
 
     def _value(self, value: Value) -> None:
         if value.op == "result":
@@ -229,7 +243,7 @@ def _liveness(code: Code) -> list[tuple[int, ...]]:
     for pc, step in enumerate(steps):
         if step.kind in _PURE and not live[pc + 1] >> step.results[0] & 1:
             steps[pc] = Step("jump", target=pc + 1)
-    return [tuple(_bits(each)) for each in live]
+    return [tuple(set_bits(each)) for each in live]
 
 
 def _live_before(step: Step, live: list[int], pc: int, fixed: set[int]) -> int:
@@ -254,7 +268,8 @@ def _live_before(step: Step, live: list[int], pc: int, fixed: set[int]) -> int:
     return after
 
 
-def _bits(mask: int) -> Iterator[int]:
+def set_bits(mask: int) -> Iterator[int]:
+    """Yield the numbers of the bits that are set, in ascending order."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1

@@ -1,15 +1,17 @@
 """Invocations: they run their local steps at once, and stop where others can see what they do.
 
 A thread (`Thread`) is the state of an invocation: `pc`; `live`, the registers that it may still read; `own`, words that
-no other invocation accesses and that it changed; `queue`, accesses that wait (weak memory only). Threads are tuples,
-so that states compare fast. What a thread will do next (`Event`) depends on nothing else, and is computed once.
+no other invocation accesses and that it changed; `queue`, accesses that wait (weak memory only); `phase`, how many
+barriers it has passed, counted up to `MOST_PHASES` and only where the search leaves out states. Threads are tuples, so
+that states compare fast. What a thread will do next (`Event`) depends on nothing else, and is computed once.
 
 With weak memory a register may hold a value that is not decided yet: `Pending`, or an `Expression` of such values.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from time import monotonic
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,6 +22,12 @@ from .code import Code, Step
 from .words import Words
 
 MOST_LOCAL_STEPS = 1 << 20  # between two steps that others can see
+MOST_PHASES = 63
+_LOOKS_AT_CLOCK = 1 << 12  # local steps
+
+
+class OutOfTime(Exception):
+    """The search has reached its limit of time."""
 
 
 class Pending(NamedTuple):
@@ -36,7 +44,7 @@ class Expression(NamedTuple):
     args: tuple[Any, ...]
 
 
-Bits = int | Pending | Expression  # a register
+Bits = int | Pending | Expression | tuple["Bits", ...]  # a register; a tuple is a table
 
 
 class Thread(NamedTuple):
@@ -44,6 +52,7 @@ class Thread(NamedTuple):
     live: tuple[Bits, ...]
     own: tuple[tuple[int, Bits], ...]
     queue: tuple[Event, ...] = ()
+    phase: int = 0
 
 
 class Event(NamedTuple):
@@ -73,30 +82,32 @@ class Accesses:
     """Which invocations have accessed each word so far, as bits, and from that which words they share.
 
     A word is shared if several invocations access it and at least one stores. `storing`: the steps that store to shared
-    words. `at`: the shared words that a step of a unit has accessed. `grown`: one of these has become more since the
-    flag was reset, so states that were found before may be wrong.
+    words. `at`: the shared words that a step of a unit has accessed, by phase. `grown`: one of these has become more
+    since the flag was reset, so states that were found before may be wrong.
     """
 
     def __init__(self) -> None:
         self.shared: set[int] = set()
         self.storing: set[int] = set()
-        self.at: dict[tuple[int, int], set[int]] = {}
+        self.at: dict[tuple[int, int], dict[int, set[int]]] = {}
         self.grown = False
         self._by: dict[int, int] = {}
         self._stored: set[int] = set()
 
-    def note(self, event: Event, unit: int) -> bool:
+    def note(self, event: Event, unit: int, phase: int) -> bool:
         """Note an access. Returns whether its word is shared."""
         word = event.word
         by = self._by[word] = self._by.get(word, 0) | 1 << unit
         if event.stores:
             self._stored.add(word)
         shared = word in self._stored and by & (by - 1) != 0
-        if shared and word not in self.at.setdefault((unit, event.pc), set()):
-            self.shared.add(word)
-            self.storing |= {event.pc} if event.stores else set()
-            self.at[unit, event.pc].add(word)
-            self.grown = True
+        if shared:
+            known = self.at.setdefault((unit, event.pc), {}).setdefault(phase, set())
+            if word not in known:
+                known.add(word)
+                self.shared.add(word)
+                self.storing |= {event.pc} if event.stores else set()
+                self.grown = True
         return shared
 
 
@@ -108,14 +119,17 @@ class _Loads(Accesses):
         self.shared = shared
         self.places: dict[int, int] = {}
 
-    def note(self, event: Event, unit: int) -> bool:
+    def note(self, event: Event, unit: int, phase: int) -> bool:
         if event.op != "store":
             self.places.setdefault(event.word, event.pc)
         return event.word in self.shared
 
 
 class Invocation:
-    """One invocation: `unit` is its number in the grid, workgroup by workgroup."""
+    """One invocation: `unit` is its number in the grid, workgroup by workgroup. `deadline`: when it raises
+    `OutOfTime`."""
+
+    deadline = float("inf")
 
     def __init__(self, unit: int, workgroup: int, inputs: dict[str, int], code: Code, words: Words) -> None:
         self.unit, self.workgroup = unit, workgroup
@@ -127,20 +141,27 @@ class Invocation:
             self._registers[register] = inputs[name]
         for register, length in code.lengths.items():
             self._registers[register] = words.lengths[length]
+        for register, rows in code.tables.items():
+            self._registers[register] = (0,) * rows
         self._known: dict[Any, tuple[Thread, Event]] = {}
 
     def begin(self, accesses: Accesses) -> Thread:
         """Return the thread at its first event. Forgets what depended on an earlier set of shared words."""
         self._accesses = accesses
         self._known.clear()
-        return self._run(0, self._registers.copy(), {}, ())
+        return self._run(Thread(0, (), ()), self._registers.copy())
 
     def event(self, thread: Thread) -> Event:
         """Return what a thread does next."""
         return self._known[thread][1]
 
-    def resume(self, thread: Thread, results: tuple[Bits, ...], queue: tuple[Event, ...] | None = None) -> Thread:
-        """Return the thread after its event, which has these results; `queue` replaces the accesses that wait."""
+    def resume(
+        self, thread: Thread, results: tuple[Bits, ...], queue: tuple[Event, ...] | None = None, barriers: int = 0
+    ) -> Thread:
+        """Return the thread after its event, which has these results; `queue` replaces the accesses that wait.
+
+        `barriers`: how many its phase counts for the event.
+        """
         key = (thread, results, queue)
         found = self._known.get(key)
         if found is None:
@@ -148,7 +169,8 @@ class Invocation:
             for register, value in zip(self._code.steps[thread.pc].results, results, strict=False):
                 registers[register] = value
             waiting = thread.queue if queue is None else queue
-            after = self._run(thread.pc + 1, registers, dict(thread.own), waiting)
+            phase = min(thread.phase + barriers, MOST_PHASES)
+            after = self._run(Thread(thread.pc + 1, (), thread.own, waiting, phase), registers)
             found = self._known[key] = self._known[after]
         return found[0]
 
@@ -163,14 +185,15 @@ class Invocation:
                 registers[register] = substitute(registers[register], decided)
             own = {word: substitute(bits, decided) for word, bits in thread.own}
             waiting = tuple(e._replace(args=tuple(substitute(a, decided) for a in e.args)) for e in queue)
-            found = self._known[key] = self._known[self._run(thread.pc, registers, own, waiting)]
+            before = Thread(thread.pc, (), tuple(own.items()), waiting, thread.phase)
+            found = self._known[key] = self._known[self._run(before, registers)]
         return found[0]
 
     def spins_on(self, thread: Thread) -> dict[int, int]:
         """Return the words that a thread loads while it spins, each with the step that loads it."""
         accesses, loads = self._accesses, _Loads(self._accesses.shared)
         self._accesses = loads
-        self._run(thread.pc, self._restored(thread), dict(thread.own), thread.queue)
+        self._run(thread, self._restored(thread))
         self._accesses = accesses
         return loads.places
 
@@ -182,35 +205,36 @@ class Invocation:
 
     # ---- local steps ----
 
-    def _run(self, pc: int, registers: list[Any], own: dict[int, Bits], queue: tuple[Event, ...]) -> Thread:
-        """Run local steps from `pc` to the next event. Returns the thread there."""
+    def _run(self, thread: Thread, registers: list[Any]) -> Thread:
+        """Run local steps of a thread with these registers to the next event. Returns the thread there."""
         steps, visited = self._code.steps, set[Any]()
-        for _ in range(MOST_LOCAL_STEPS):
+        pc, own = thread.pc, dict(thread.own)
+        for count in range(MOST_LOCAL_STEPS):
             step = steps[pc]
-            event = None if step.kind == "jump" else self._step(step, pc, registers, own, queue)
+            event = None if step.kind == "jump" else self._step(step, pc, registers, own, thread.phase)
             if event is not None:
-                return self._stop(event, registers, own, queue)
+                return self._stop(event, registers, own, thread)
+            if count % _LOOKS_AT_CLOCK == _LOOKS_AT_CLOCK - 1 and monotonic() > self.deadline:
+                raise OutOfTime
             after = step.target if step.kind == "jump" or (step.kind == "branch" and not self._holds) else pc + 1
             if after <= pc:
                 here = (after, tuple(map(registers.__getitem__, self._code.live[after])), tuple(own.items()))
                 if here in visited:
-                    return self._stop(Event("spin", after), registers, own, queue)
+                    return self._stop(Event("spin", after), registers, own, thread)
                 visited.add(here)
             pc = after
         message = f"an invocation takes {MOST_LOCAL_STEPS:,} steps without an access that others can see"
         raise fail("limit", message, self._code.span_near(pc), hint="use a smaller input")
 
-    def _stop(self, event: Event, registers: list[Any], own: dict[int, Bits], queue: tuple[Event, ...]) -> Thread:
+    def _stop(self, event: Event, registers: list[Any], own: dict[int, Bits], before: Thread) -> Thread:
         live = tuple(map(registers.__getitem__, self._code.live[event.pc]))
         initial = self._words.initial
         changed = tuple(sorted((word, bits) for word, bits in own.items() if bits != initial[word]))
-        thread = Thread(event.pc, live, changed, queue)
+        thread = Thread(event.pc, live, changed, before.queue, before.phase)
         self._known[thread] = (thread, event)
         return thread
 
-    def _step(
-        self, step: Step, pc: int, registers: list[Any], own: dict[int, Bits], queue: tuple[Event, ...]
-    ) -> Event | None:
+    def _step(self, step: Step, pc: int, registers: list[Any], own: dict[int, Bits], phase: int) -> Event | None:
         """Take one local step. Returns an event instead where the step is not local."""
         args = tuple(map(registers.__getitem__, step.args))
         match step.kind:
@@ -222,16 +246,14 @@ class Invocation:
                 if not isinstance(args[0], int):
                     return Event("stall", pc, args=args[:1])
                 self._holds = args[0] != 0
+            case "fill":
+                registers[step.results[0]] = args * step.rows
             case "pick" | "put":
                 if not isinstance(args[0], int):
                     return Event("stall", pc, args=args[:1])
-                place = step.block[min(args[0], len(step.block) - 1)]
-                if step.kind == "pick":
-                    registers[step.results[0]] = registers[place]
-                else:
-                    registers[place] = args[1]
+                _select(step, registers, args)
             case "access":
-                return self._access(step, pc, registers, own, args)
+                return self._access(step, pc, registers, own, args, phase)
             case "collective" if any(not isinstance(each, int) for each in args):
                 return Event("stall", pc, args=args)
             case _:
@@ -239,7 +261,7 @@ class Invocation:
         return None
 
     def _access(
-        self, step: Step, pc: int, registers: list[Any], own: dict[int, Bits], args: tuple[Bits, ...]
+        self, step: Step, pc: int, registers: list[Any], own: dict[int, Bits], args: tuple[Bits, ...], phase: int
     ) -> Event | None:
         """Access a word that no other invocation accesses. Returns an event where others may access it."""
         address = registers[step.address] if step.address >= 0 else 0
@@ -253,7 +275,7 @@ class Invocation:
             results = (halved(self._words.initial[place.word], place.half),)
         else:
             event = Event("access", pc, step.op, place.word, args, place.half)
-            if self._accesses.note(event, self.unit):
+            if self._accesses.note(event, self.unit, phase):
                 return event
             old = own.get(place.word, self._words.initial[place.word])
             if step.op not in ("load", "store") or place.half >= 0:
@@ -264,6 +286,23 @@ class Invocation:
         for register, value in zip(step.results, results, strict=False):
             registers[register] = value
         return None
+
+
+def _select(step: Step, registers: list[Any], args: tuple[Bits, ...]) -> None:
+    """Take a pick or put; its index is decided."""
+    index = args[0]
+    assert isinstance(index, int)
+    at = min(index, (step.rows or len(step.block)) - 1)
+    if step.rows:
+        table = registers[step.block[0]]
+        if step.kind == "pick":
+            registers[step.results[0]] = table[at]
+        else:
+            registers[step.block[0]] = (*table[:at], args[1], *table[at + 1 :])
+    elif step.kind == "pick":
+        registers[step.results[0]] = registers[step.block[at]]
+    else:
+        registers[step.block[at]] = args[1]
 
 
 # ---- values ------------------------------------------------------------------------------------------
@@ -294,6 +333,8 @@ def substitute(value: Any, decided: dict[Pending, int]) -> Any:
             return decided.get(value, value)
         case Expression(op=op, args=args):
             return compute(op, tuple(substitute(each, decided) for each in args))
+        case tuple():
+            return tuple(substitute(each, decided) for each in cast("tuple[Any, ...]", value))
         case _:
             return value
 

@@ -7,6 +7,7 @@ operations happen as soon as all who take part have arrived.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import field
 from math import prod
 from time import monotonic
@@ -21,7 +22,7 @@ from ..wgsl.source import Span
 from .ahead import Ahead
 from .code import flatten
 from .collectives import combine
-from .invocations import Accesses, Event, Invocation, Thread
+from .invocations import Accesses, Event, Invocation, OutOfTime, Thread
 from .memory import Memory, Sequential
 from .waiting import deferred, performed, waits_for
 from .weak import Weak
@@ -45,7 +46,7 @@ class Taken(NamedTuple):
 
 @entity
 class Graph:
-    """The states that were found, the first state first.
+    """The states that were found, the first state first; none if the time was too short for the first.
 
     `edges[i]`: the steps from state i, as the unit that takes it and the state that it leads to. `finished[i]`: the
     units that have ended; `blocked[i]`: those that wait at a barrier or a subgroup operation. `parents[i]`: the step by
@@ -113,14 +114,17 @@ def search(
     Raises `WgslError` for what the search cannot run.
     """
     system = System(dispatch, memory, reduce)
-    deadline = monotonic() + (float("inf") if seconds is None else seconds)
-    system.rehearse()
-    patience = 1000
-    while True:
-        graph = Graph(system)
-        if system.explore(graph, states, deadline, patience):
-            return graph
-        patience *= 4
+    began, graph = monotonic(), Graph(system)
+    system.limit(began + (float("inf") if seconds is None else seconds))
+    with suppress(OutOfTime):
+        system.rehearse()
+        patience = 1000
+        while not system.explore(graph, states, patience):
+            graph, patience = Graph(system), patience * 4
+    system.limit(float("inf"))
+    system.describe(graph)
+    graph.seconds = monotonic() - began
+    return graph
 
 
 class System:
@@ -163,7 +167,7 @@ class System:
 
     def begin(self) -> State:
         """Return the first state."""
-        self._ahead = Ahead(self.code, self.words, self._accesses, len(self.invocations))
+        self._ahead = Ahead(self.code, self.words, self._accesses)
         threads = [each.begin(self._accesses) for each in self.invocations]
         return self._released(threads, self.memory.begin())
 
@@ -176,16 +180,16 @@ class System:
         if self.reduces:
             for unit, thread in enumerate(threads):
                 event, group = self.invocations[unit].event(thread), self._workgroups[self.invocations[unit].workgroup]
-                words = {event.word, *(each.word for each in thread.queue)}
-                if event.kind == "access" and self._ahead.is_alone(unit, words, threads, group):
-                    alone = [*self._steps_of(unit, state)]
+                if event.kind == "access" and self._ahead.is_alone(unit, event, threads, group):
+                    alone = [*self._steps_of(unit, state, defers=not self._ahead.commutes(event.pc))]
                     if alone:
                         yield from alone
                         return
         for unit in range(len(threads)):
             yield from self._steps_of(unit, state)
 
-    def _steps_of(self, unit: int, state: State) -> Iterator[tuple[int, State, Taken]]:
+    def _steps_of(self, unit: int, state: State, *, defers: bool = True) -> Iterator[tuple[int, State, Taken]]:
+        """Yield each step of a unit. `defers`: its next access may wait though it need not."""
         threads, memory = state
         thread, invocation = threads[unit], self.invocations[unit]
         event, group = invocation.event(thread), self._workgroups[invocation.workgroup]
@@ -195,7 +199,7 @@ class System:
                 for after, results in self.memory.perform(memory, unit, event):
                     moved = self._moved(state, unit, invocation.resume(thread, results), after)
                     yield unit, moved, Taken(event, results)
-            if self.memory.defers:
+            if self.memory.defers and (defers or waits):
                 gains = self._ahead.may_gain(event.pc, event.word, unit, threads, group)
                 later = deferred(invocation, thread, event, gains, waits)
                 if later is not None:
@@ -223,7 +227,7 @@ class System:
                     memory = self.memory.join(memory, waiting, space)
                     for unit in waiting:
                         queue = tuple(self._passed(event, space) for event in threads[unit].queue)
-                        threads[unit] = self.invocations[unit].resume(threads[unit], (), queue)
+                        threads[unit] = self.invocations[unit].resume(threads[unit], (), queue, self.reduces)
                     moved = True
             for group in self._subgroups:
                 waiting = self._meeting(threads, group, "collective")
@@ -302,25 +306,33 @@ class System:
         """Run one schedule, fair and round robin, to find most of the words that units share."""
         state, turn = self.begin(), 0
         for _ in range(_REHEARSED):
-            steps = {unit: after for unit, after, _ in self.steps(state)}
-            if not steps:
-                break
-            turn = min(steps, key=lambda unit: (unit <= turn, unit))
-            state = steps[turn]
+            for unit in (*range(turn, len(self.invocations)), *range(turn)):
+                if steps := [*self._steps_of(unit, state)]:
+                    turn, state = unit + 1, steps[-1][1]
+                    break
+            else:
+                return
 
-    def explore(self, graph: Graph, most: int, deadline: float, patience: int) -> bool:
+    def limit(self, deadline: float) -> None:
+        """Let the search raise `OutOfTime` from then on, by `monotonic`."""
+        for each in self.invocations:
+            each.deadline = deadline
+        self._deadline = deadline
+
+    def explore(self, graph: Graph, most: int, patience: int) -> bool:
         """Fill the graph. Returns False if units turned out to share more words, so that it has to begin again.
 
         `patience`: how many states to find before it begins again.
         """
         self._accesses.grown = False
-        began = monotonic()
         first = self.begin()
         numbers: dict[State, int] = {first: 0}
         graph.states.append(first)
         graph.parents.append((0, 0))
         place = 0
-        while place < len(graph.states) and len(graph.states) <= most and (place % 64 or monotonic() < deadline):
+        while place < len(graph.states) and len(graph.states) <= most:
+            if place % 64 == 0 and monotonic() > self._deadline:
+                raise OutOfTime
             state, edges = graph.states[place], list[tuple[int, int]]()
             for unit, after, _ in self.steps(state):
                 number = numbers.setdefault(after, len(graph.states))
@@ -332,15 +344,18 @@ class System:
             if self._accesses.grown and len(graph.states) >= patience:
                 return False
             place += 1
-        if self._accesses.grown:
-            return False
         graph.complete = place == len(graph.states)
-        graph.seconds = monotonic() - began
-        graph.edges += [[] for _ in graph.states[place:]]
+        return not self._accesses.grown
+
+    def describe(self, graph: Graph) -> None:
+        """Fill in what the graph says of each state."""
+        if self._accesses.grown:  # what was found may be wrong
+            graph.states, graph.edges, graph.complete = [], [], False
+        explored = len(graph.edges)
+        graph.edges += [[] for _ in graph.states[explored:]]
         for threads, _ in graph.states:
             self._note_threads(graph, threads)
-        self._refuse_divergence(graph, place)
-        return True
+        self._refuse_divergence(graph, explored)
 
     def _note_threads(self, graph: Graph, threads: tuple[Thread, ...]) -> None:
         kinds = [self.invocations[unit].event(thread).kind for unit, thread in enumerate(threads)]

@@ -96,7 +96,9 @@ def verdicts(graph: Graph, models: Sequence[str], within: str = "fair") -> list[
     barred = Visibility(graph).barred if graph.system.memory.defers else None
     found: list[Verdict] = []
     for model in models:
-        stuck = find_stuck(graph, model, within=within, size=graph.system.dispatch.lanes, barred=barred)
+        stuck = None
+        if graph.states:
+            stuck = find_stuck(graph, model, within=within, size=graph.system.dispatch.lanes, barred=barred)
         found.append(Verdict(graph, model, within, stuck, waits_of(graph, stuck) if stuck else ()))
     return found
 

@@ -50,7 +50,7 @@ class Words:
         self.storage = len(self.initial)
         self._starts = memory.places
         self._sizes = {b.variable.name: len(b.data) for b in dispatch.bound}
-        self._offsets, size = _workgroup_offsets(dispatch)
+        self._offsets, self._shared_sizes, size = _workgroup_layout(dispatch)
         self._words_per_workgroup = size // _WORD
         self._rows = [self._row(access, dispatch) for access in accesses]
         self.lengths = [access.elements(self._sizes.get(access.variable.name, 0)) for access in accesses]
@@ -111,8 +111,7 @@ class Words:
         else:
             inside = (word - self.storage) % self._words_per_workgroup * _WORD
             start, name = max((at, name) for name, at in self._offsets.items() if at <= inside)
-            later = [at for at in self._offsets.values() if at > start]
-            size, offset = min(later, default=self._words_per_workgroup * _WORD) - start, inside - start
+            size, offset = self._shared_sizes[name], inside - start
         return name if size <= _WORD else f"{name}[{offset // _WORD}]"
 
 
@@ -135,11 +134,11 @@ def _policy(access: Access, dispatch: Dispatch) -> str:
     return policy
 
 
-def _workgroup_offsets(dispatch: Dispatch) -> tuple[dict[str, int], int]:
-    """Return the byte offset of each workgroup variable, and the size of all."""
-    pipeline, offsets, size = dispatch.pipeline, dict[str, int](), 0
+def _workgroup_layout(dispatch: Dispatch) -> tuple[dict[str, int], dict[str, int], int]:
+    """Return the byte offset and the size of each workgroup variable, and the size of all."""
+    pipeline, offsets, sizes, size = dispatch.pipeline, dict[str, int](), dict[str, int](), 0
     for variable in pipeline.globals:
         if variable.space == "workgroup":
-            offsets[variable.name] = size
-            size = t.round_up(16, size + t.size_of(pipeline.store_types[variable]))
-    return offsets, size
+            offsets[variable.name], sizes[variable.name] = size, t.size_of(pipeline.store_types[variable])
+            size = t.round_up(16, size + sizes[variable.name])
+    return offsets, sizes, size

@@ -11,7 +11,9 @@ import pytest
 import bankshot
 from bankshot.sim.bindings.foreign_arrays import as_numpy
 
-Y = bankshot.check("@group(0) @binding(0) var<storage> y: array<u32>; @compute @workgroup_size(1) fn main() { _ = &y; }")
+Y = bankshot.check(
+    "@group(0) @binding(0) var<storage> y: array<u32>; @compute @workgroup_size(1) fn main() { _ = &y; }"
+)
 X = np.arange(4, dtype=np.uint32)
 
 
@@ -41,7 +43,8 @@ def test_an_array_is_read_by_what_it_has(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [X, np.float32(2), b"1234", bytearray(4), memoryview(b"12"), True, 3, 1.5, [1, 2], (1, 2), object(), "text"]
+    "value",
+    [X, np.float32(2), b"1234", bytearray(4), memoryview(b"12"), True, 3, 1.5, [1, 2], (1, 2), object(), "text"],
 )
 def test_what_is_known_or_no_array_stays_as_it_is(value: Any) -> None:
     assert as_numpy(Y.globals[0], value) is value

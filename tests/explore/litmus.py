@@ -1,9 +1,10 @@
 """Litmus tests in a short notation, as WGSL, and their outcomes by the search.
 
-`x=1; y=1 | r=y; s=x` has two threads. A statement is a store `x=1`, a load `r=x`, an atomic addition `r=x+1`, an
-exchange `r=x<-2`, a compare-exchange `r=x?0:1`, a barrier `B`, or `C`, one that orders the other memory. Words are
-called w, x, y and z; other names are registers, and a register may be stored: `y=r`. An outcome is the registers in the
-order in which they are first written, then the final values of the words in alphabetical order.
+`x=1; y=1 | r=y; s=x` has two threads. A statement is a store `x=1`, a load `r=x`, an atomic addition `r=x+1`, one
+whose result nothing uses `x+=1`, an exchange `r=x<-2`, a compare-exchange `r=x?0:1`, a barrier `B`, or `C`, one that
+orders the other memory. Words are called w, x, y and z; other names are registers, and a register may be stored: `y=r`.
+An outcome is the registers in the order in which they are first written, then the final values of the words in
+alphabetical order.
 
 Places: "across" has each thread in a workgroup of its own, "within" all in one, and "workgroup" all in one with the
 words in workgroup memory; there a barrier is a workgroupBarrier, elsewhere a storageBarrier. `across:2` puts the first
@@ -54,6 +55,8 @@ def parse(text: str) -> Litmus:
 def _statement(text: str) -> Statement:
     if text in "BC":
         return Statement("barrier" if text == "B" else "other")
+    if added := re.fullmatch(r"([wxyz])\+=(\d+)", text):
+        return Statement("add", added[1], values=(added[2],))
     left, right = text.split("=", 1)
     if left in WORDS:
         return Statement("store", left, values=(right,))
@@ -132,7 +135,8 @@ def _line(statement: Statement, words: list[str]) -> str:
     values = [f"{v}u" if v.isdigit() else v for v in statement.values]
     if statement.kind == "store":
         return f"atomicStore({word}, {values[0]});"
-    return f"{statement.register} = {_CALLS[statement.kind].format(word, *values)};"
+    result = f"{statement.register} = " if statement.register else ""
+    return f"{result}{_CALLS[statement.kind].format(word, *values)};"
 
 
 def graph(text: str, place: str, memory: str, reduce: bool = False) -> Graph:

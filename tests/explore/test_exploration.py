@@ -234,3 +234,42 @@ def test_what_stores_nothing_new_is_no_store():
     findings = explored(body, 3).findings
     assert {finding.span.text for finding in findings} == {"atomicLoad(&m[0])", "atomicMax(&m[0], 5u)"}
     assert {finding.notes[0].span.text for finding in findings} == {"atomicStore(&m[0], 42u)"}
+
+
+@pytest.mark.parametrize("memory", ["weak", "sc"])
+def test_the_limit_of_time_ends_long_computations_as_well(memory):
+    text = """
+    @group(0) @binding(0) var<storage, read_write> y: array<u32, 64>;
+    @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+        var n = i;
+        for (var k = 0u; k < 100000u; k++) { n = n * 3u + k; }
+        y[i] = n;
+    }"""
+    found = bankshot.explore(
+        text, grid=1, bindings={"y": np.zeros(64, np.uint32)}, memory=memory, progress="fair", seconds=0.01
+    )
+    assert (found.complete, found.states, found.outcomes, found.findings) == (False, 0, [], [])
+    assert [each.ends for each in found.progress] == [None]
+    assert found.seconds < 5
+
+
+@pytest.mark.parametrize("memory", ["weak", "sc"])
+def test_invocations_that_barriers_keep_apart_add_no_states(memory):
+    text = """
+    @group(0) @binding(0) var<storage, read_write> total: array<u32, 3>;
+    var<workgroup> s: array<u32, 16>;
+    var<workgroup> count: atomic<u32>;
+    @compute @workgroup_size(16) fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u) {
+        s[i] = i;
+        atomicAdd(&count, 1u);
+        for (var step = 8u; step > 0u; step /= 2u) {
+            workgroupBarrier();
+            if i < step { s[i] += s[i + step]; }
+        }
+        if i == 0u { total[w.x] = s[0] + atomicLoad(&count) * 1000u; }
+    }"""
+    found = bankshot.explore(text, grid=3, bindings={"total": np.zeros(3, np.uint32)}, memory=memory)
+    assert found.complete
+    [outcome] = found.outcomes
+    assert outcome.outputs["total"].tolist() == [16120] * 3
+    assert found.states < 500  # about as many as accesses: 3 workgroups with 16 stores, 16 additions, 15 sums, 1 end

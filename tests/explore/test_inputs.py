@@ -88,7 +88,7 @@ def test_floats_are_added_in_the_order_of_lanes():
     ("op", "asked", "read"),
     [
         ("shuffle", {0: 1, 1: 3, 3: 0}, {0: 3, 1: 7, 3: 5}),
-        ("shuffle", {0: 2, 1: 4, 3: 99}, {0: 0, 1: 0, 3: 0}),  # who takes no part, and beyond the subgroup
+        ("shuffle", {0: 2, 1: 4, 3: 99}, {0: 0, 1: 0, 3: 0}),  # a lane that takes no part, and one beyond the subgroup
         ("shuffle_last", {0: 2, 1: 4, 3: 99}, {0: 0, 1: 7, 3: 7}),
         ("shuffle_last", {0: 0, 1: 3, 3: 1}, {0: 5, 1: 7, 3: 3}),
     ],

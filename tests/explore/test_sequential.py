@@ -92,3 +92,64 @@ def test_random_programs_end_as_their_interpreter_says(first):
             values = random_programs.interpret(program, given[i], same, i)
             expected[i, : len(values)] = values
         assert [found.contents(end) for end in found.ends] == [(expected.tobytes(),)], seed
+
+
+FEATURES = {
+    "a large array": """
+        var a: array<u32, 700>;
+        for (var k = 0u; k < 9u; k++) { a[(k * 97u + i) % 700u] = k + x[i]; }
+        var b = a; b[i] = 5u;
+        y[i] = a[97u + i] + b[i] * 100u + a[i];""",
+    "a large constant array": """
+        var n = 0u; for (var k = 0u; k < 4u; k++) { n += LARGE[(x[i] + k * 150u) % 600u]; } y[i] = n;""",
+    "half floats": "h[i] = f16(x[i]) / 3.0h; y[i] = bitcast<u32>(vec2h(h[i], h[i] * h[i]));",
+    "vectors of half floats": "let a = vec3h(f16(x[i])) / vec3h(3, 7, 9); g[i] = vec2h(a.x + a.y, a.z); y[i] = 1u;",
+    "pointers": "var n = 3u; bump(&n, x[i]); bump_all(&s, i); y[i] = n; workgroupBarrier(); y[i] += s[i];",
+    "a storage texture": "textureStore(t, vec2u(i, 0u), vec4f(f32(x[i]) / 9.0)); y[i] = textureDimensions(t).x;",
+    "a texture that is read and written": """
+        textureStore(w, i, vec4u(x[i])); textureBarrier(); y[i] = textureLoad(w, (i + 1u) % 4u).r;""",
+    "a sampled texture": """
+        let c = textureLoad(p, vec2u(i, 1u), 0) + textureSampleLevel(p, near, vec2f(0.3, f32(i) * 0.25), 0.0);
+        y[i] = pack4x8unorm(c * 0.5);""",
+    "a matrix": "var m = mat3x2f(); m[i % 3u] = vec2f(f32(i), 2.0); m[1].y = 4.0; y[i] = u32((m * vec3f(1, 2, 3)).y);",
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_every_feature_ends_as_in_a_run(name):
+    large = ", ".join(f"{k * 7 % 601}u" for k in range(600))
+    text = f"""
+    enable f16; requires readonly_and_readwrite_storage_textures;
+    @group(0) @binding(0) var<storage, read> x: array<u32, 4>;
+    @group(0) @binding(1) var<storage, read_write> y: array<u32, 4>;
+    @group(0) @binding(2) var<storage, read_write> h: array<f16, 4>;
+    @group(0) @binding(3) var<storage, read_write> g: array<vec2h, 4>;
+    @group(0) @binding(4) var t: texture_storage_2d<rgba8unorm, write>;
+    @group(0) @binding(5) var w: texture_storage_1d<r32uint, read_write>;
+    @group(0) @binding(6) var p: texture_2d<f32>;
+    @group(0) @binding(7) var near: sampler;
+    var<workgroup> s: array<u32, 4>;
+    const LARGE = array({large});
+    fn bump(n: ptr<function, u32>, by: u32) {{ *n += by; }}
+    fn bump_all(a: ptr<workgroup, array<u32, 4>>, i: u32) {{ (*a)[i] = i * 2u; }}
+    @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {{
+        _ = &x; _ = &h; _ = &g; _ = textureDimensions(t); _ = textureDimensions(w); _ = textureDimensions(p); _ = near;
+        {FEATURES[name]}
+    }}"""
+    bindings = {
+        "x": np.array([5, 9, 6, 7], np.uint32),
+        "y": np.arange(4, dtype=np.uint32),
+        "h": np.arange(4, dtype=np.float16),
+        "g": np.zeros(8, np.float16),
+        "t": np.zeros((2, 4, 4), np.uint8),
+        "w": np.arange(4, dtype=np.uint32),
+        "p": np.arange(32, dtype=np.uint8).reshape(2, 4, 4),
+        "near": {},
+    }
+    run = bankshot.simulate(text, grid=1, bindings=bindings)
+    [outcome] = bankshot.explore(text, grid=1, bindings=bindings).outcomes
+    assert not [each for each in run.findings if each.code in ("race", "component-race")]
+    assert outcome.outputs.keys() == run.outputs.keys()
+    for key, expected in run.outputs.items():
+        assert np.asarray(outcome.outputs[key]).tobytes() == np.asarray(expected).tobytes(), key
+    assert not np.array_equal(run.outputs["y"], bindings["y"])

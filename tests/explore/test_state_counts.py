@@ -16,7 +16,7 @@ State = tuple[tuple[tuple[int, tuple[int, ...]], ...], tuple[int, ...]]  # each 
 def state_count(text: str, reduce: bool = False) -> int:
     """Count the states with sequentially consistent memory.
 
-    `reduce`: the first thread whose word no other accesses from here on goes alone.
+    `reduce`: the first thread whose word no other accesses any more goes alone.
     """
     litmus = parse(text)
     words = litmus.words

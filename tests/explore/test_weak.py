@@ -115,7 +115,10 @@ _KINDS = (
 )
 
 
-def _random_test(seed: int) -> tuple[str, str]:
+_COUNTS = ("{w}+={n}", "{w}+={n}", "{w}+={n}", "{w}+={n}", "{r}={w}", "{r}={w}", "{w}={n}", "{r}={w}+{n}", "{w}={q}")
+
+
+def _random_test(seed: int, kinds: tuple[str, ...] = _KINDS) -> tuple[str, str]:
     rng = random.Random(seed)
     place = rng.choice(("across", "within", "workgroup", "across:2"))
     count, barriers = rng.choice((2, 2, 3)), rng.randrange(3)
@@ -123,7 +126,7 @@ def _random_test(seed: int) -> tuple[str, str]:
     for _ in range(count):
         parts, known = list[str](), list[str]()
         for k in range(rng.choice((2, 2, 3)) if count == 2 else 2):
-            kind = rng.choice(_KINDS[: 9 if known else 8])
+            kind = rng.choice(kinds[: 9 if known else 8])
             if "{r}" in kind:
                 known.append(next(names))
             last = known[-1] if known else ""
@@ -153,3 +156,11 @@ def test_states_that_make_no_difference_can_be_left_out(memory):
     for seed in range(2000, 2040):
         text, place = _random_test(seed)
         assert outcomes(text, place, memory, reduce=True) == outcomes(text, place, memory), f"{text}  ({place})"
+
+
+@pytest.mark.parametrize("first", range(0, 80, 40))
+def test_additions_whose_results_nothing_uses_go_in_one_order_and_lose_no_outcome(first):
+    for seed in range(first, first + 40):
+        text, place = _random_test(seed, _COUNTS)
+        assert outcomes(text, place, "weak", reduce=True) == allowed(text, place), f"{text}  ({place}, seed {seed})"
+        assert outcomes(text, place, "sc", reduce=True) == outcomes(text, place, "sc"), f"{text}  ({place})"
