@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,27 @@ def test_every_operation_of_the_machine_has_a_template():
 )
 def test_a_constant_is_printed_as_a_literal_of_its_kind(kind, bits, text):
     assert literal(kind, bits) == text
+
+
+LOOPS = {
+    "while y[0] < 3u { y[0]++; }": ("loop", "while", "body"),
+    "loop { y[0]++; if y[0] > 3u { break; } }": ("loop", "body"),
+    "loop { y[0]++; continuing { y[1]++; break if y[0] > 3u; } }": ("loop", "body", "continuing", "break if"),
+    "loop { y[0]++; continuing { break if y[0] > 3u; } }": ("loop", "body", "continuing", "break if"),
+    "var k = 0u; loop { k++; y[0] = k; let done = k > 3u; continuing { break if done; } }": (
+        "loop", "body", "continuing", "break if"),
+    "for (var k = 0u; k < 3u; k++) { y[0] += k; }": ("loop", "while", "body", "continuing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LOOPS)
+def test_the_parts_of_a_loop_are_printed_if_it_has_them(text):
+    declared = "@group(0) @binding(0) var<storage, read_write> y: array<u32, 4>;"
+    module = bankshot.check(f"{declared} @compute @workgroup_size(1) fn main() {{ {text} }}")
+    shown = dump_stage("ir", prepare(module, grid=1, bindings={"y": np.zeros(4, np.uint32)}), "none")
+    lines = [line.strip(" {}") for line in shown.splitlines() if "//" not in line]
+    parts = [part for line in lines for part in re.findall("^(loop|while|body|continuing|break if)", line)]
+    assert tuple(parts) == LOOPS[text]
 
 
 # ---- BANKSHOT_DEBUG ----------------------------------------------------------------------------------

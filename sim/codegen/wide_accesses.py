@@ -33,10 +33,14 @@ def _mark(first: Ins) -> None:
 
 def _is_one_access(rows: list[Ins]) -> bool:
     first = rows[0]
-    if first.op not in (*_LOADS, *_STORES) or not isinstance(first.e, int) or first.e % UNITS_PER_ACCESS:
+    if first.op not in (*_LOADS, *_STORES):
+        return False
+    unit_of_first = first.e
+    assert isinstance(unit_of_first, int)
+    if unit_of_first % UNITS_PER_ACCESS:
         return False
     wanted = (first.op, first.a, first.b, first.c, 0 if first.op in _LOADS else first.mask, first.x)
     return all(
-        (ins.op, ins.a, ins.b, ins.c, ins.mask, ins.x) == wanted and ins.e == first.e + unit
+        (ins.op, ins.a, ins.b, ins.c, ins.mask, ins.x) == wanted and ins.e == unit_of_first + unit
         for unit, ins in enumerate(rows)
     )

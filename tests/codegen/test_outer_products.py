@@ -85,6 +85,10 @@ CASES = {
         [(1, 4, 0), (4, 1, 0)],
     ),
     "seen in the loop": (f"{FOUR} {LOOP} {STEP} {SUMS} s1 *= 0.5; }} {OUT}", [(2, 2, 0)]),
+    "seen in the loop around": (
+        f"{FOUR} for (var j = 0u; j < 3u; j++) {{ {LOOP} {STEP} {SUMS} }} s1 *= 0.5; }} {OUT}",
+        [(2, 2, 1)],
+    ),
     "left early": (f"{FOUR} {LOOP} {STEP} {SUMS} if k == 3u {{ break; }} }} {OUT}", [(2, 2, 1)]),
     "returned from": (f"{FOUR} {LOOP} {STEP} {SUMS} if x[k] > 9.0 {{ return; }} }} {OUT}", [(2, 2, 0)]),
     "one sum": (f"var s = 0.0; {LOOP} s += x[i + k] * x[i * 2u + k]; }} y[i] = s;", [(1, 1, 1)]),

@@ -25,3 +25,27 @@ def test_the_loop_that_does_not_end_is_named(depth, endless):
     run = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(1, np.uint32)}, budget=20_000)
     (finding,) = [each for each in run.findings if each.code == "endless-loop"]
     assert text[finding.span.start :].startswith(f"for (var {'abcdef'[endless]}:")
+
+
+@pytest.mark.parametrize("budget", range(20_000, 20_004))
+def test_a_loop_that_begins_where_its_inner_one_begins(budget):
+    """The inner loop ends after each eighth turn; nothing is between the beginnings of both."""
+    text = HEAD + "loop {\nloop { y[0] += 1u; if (y[0] & 7u) == 0u { break; } }\nif y[0] == 0u { break; }\n}\n}"
+    run = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(1, np.uint32)}, budget=budget, probes="none")
+    (finding,) = [each for each in run.findings if each.code == "endless-loop"]
+    assert finding.span.start == text.index("loop {")
+
+
+@pytest.mark.parametrize(("loops", "endless", "known"), [
+    (1, 0, True), (64, 0, True), (64, 63, True), (65, 0, True), (65, 62, True), (65, 63, False), (65, 64, False),
+])  # fmt: skip
+def test_the_period_is_said_where_the_turns_of_a_loop_are_counted_apart(loops, endless, known):
+    """Those of the first 63 are; one counter has those of all others."""
+    turn = "for (var k = 0u; k < 2u; k++) { y[0] += k; }"
+    repeat = "loop { state = (state + 1u) % 3u; if state == 5u { break; } }"
+    body = "\n".join(repeat if at == endless else turn for at in range(loops))
+    run = bankshot.simulate(f"{HEAD}var state = y[0];\n{body}\n}}", grid=1, bindings={"y": np.zeros(1, np.uint32)})
+    (finding,) = run.findings
+    assert finding.span.line == 5 + endless
+    assert ("its state repeats every 3 iterations" in finding.message) == known
+    assert "its state repeats" in finding.message

@@ -32,3 +32,14 @@ def _options() -> dict[str, Any]:
 
 def is_fast() -> bool:
     return units.path.__name__.endswith(".fast")
+
+
+def as_python(function: Any) -> Any:
+    """A function of the machine as plain Python, with all that it calls: for a `Part`, its Python function."""
+    function = getattr(function, "function", None) or getattr(function, "py_func", function)
+    names = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        called = names.get(name)
+        if hasattr(called, "function") or hasattr(called, "py_func"):
+            names[name] = as_python(called)
+    return type(function)(function.__code__, names, function.__name__, function.__defaults__)

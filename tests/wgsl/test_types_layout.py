@@ -178,6 +178,13 @@ def test_kinds_of_types(type_: t.Type, constructible: bool, shareable: bool, con
     assert t.is_concrete(type_) is concrete
 
 
+def test_a_struct_is_concrete_if_all_its_members_are() -> None:
+    concrete, abstract = t.Member("a", t.F32, 0, 4, 4), t.Member("b", t.ABSTRACT_INT, 4, 4, 4)
+    for members in ((concrete, abstract), (abstract, concrete), (abstract,)):
+        assert not t.is_concrete(t.Struct("S", members, 8, 4))
+    assert t.is_concrete(struct("S", ("a", t.F32), ("b", t.I32)))
+
+
 # ---- uniform buffers -----------------------------------------------------------------------------------
 
 

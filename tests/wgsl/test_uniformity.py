@@ -138,6 +138,33 @@ def test_divergent(statements: str) -> None:
     assert error.value.diagnostics[0].code == "non-uniform"
 
 
+# Whether the results of an operation are equal in a subgroup.
+SUBGROUP_RESULTS = {
+    **dict.fromkeys(("Add", "Mul", "Max", "Min", "And", "Or", "Xor", "BroadcastFirst"), ("({value})", True)),
+    **dict.fromkeys(("All", "Any"), ("({value} == 1)", True)),
+    "Broadcast": ("({value}, 0)", True),
+    "Ballot": ("({value} == 1).x", True),
+    **dict.fromkeys(("ExclusiveAdd", "ExclusiveMul", "InclusiveAdd", "InclusiveMul"), ("({value})", False)),
+    **dict.fromkeys(("Shuffle", "ShuffleXor", "ShuffleUp", "ShuffleDown"), ("({value}, 1u)", False)),
+    "Elect": ("()", False),
+}
+
+
+@pytest.mark.parametrize("name", SUBGROUP_RESULTS)
+def test_what_a_subgroup_operation_returns_is_uniform_in_a_subgroup_or_not(name: str) -> None:
+    arguments, equal = SUBGROUP_RESULTS[name]
+    call = f"let value = subgroup{name}{arguments.format(value='dims.x')};"
+    condition = "value" if name in ("All", "Any", "Elect") else "value == 0"
+    inside = f"{call} if {condition} {{ data[1] = subgroupAdd(1u); }}"
+    if equal:
+        assert main(inside).warnings == []
+    else:
+        with pytest.raises(WgslError, match="subgroupAdd"):
+            main(inside)
+    with pytest.raises(WgslError, match="workgroupBarrier"):  # the workgroup has several subgroups
+        main(f"{call} if {condition} {{ workgroupBarrier(); }}")
+
+
 def test_the_reason_is_told_where_it_is() -> None:
     with pytest.raises(WgslError) as error:
         main("if lid.x < 32 { workgroupBarrier(); }")

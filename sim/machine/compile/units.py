@@ -41,12 +41,12 @@ class Part:
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], returns: Any, record: Any) -> None:
         self.symbol = f"{function.__module__}.{function.__name__}"
         self.arrays = list(_arrays(record))
-        self._function, self._signature = function, returns(*arguments)
+        self.function, self._signature = function, returns(*arguments)
         self.call = called_as(function, self._signature, path.caller(self.symbol, self._signature))
 
     def compile(self) -> bytes:
         """The object file that has it."""
-        return path.object_code(self._function, self._signature, self.symbol)
+        return path.object_code(self.function, self._signature, self.symbol)
 
 
 def _arrays(kinds: Any) -> Iterator[tuple[str, int]]:
