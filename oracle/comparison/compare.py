@@ -66,11 +66,11 @@ class Comparison:
     max_abs: float
     max_ulp: int | None
     worst: tuple[Difference, ...]
-    unbounded: int = 0
-    mismatch_map: MismatchMap | None = None
-    unchecked: Mask | None = None
-    bitwise: bool = False
-    expects_change: bool = True
+    unbounded: int
+    mismatch_map: MismatchMap | None
+    unchecked: Mask | None
+    bitwise: bool
+    expects_change: bool
 
     @property
     def unchecked_count(self) -> int:
@@ -159,8 +159,8 @@ def _judge_by_parts(pair: Pair, row: OutputRule, limits: Limits, initial: Array 
             all_rejected[elements] |= wrong
         if part.identical:
             continue
-        max_abs = max(max_abs, float(part.error.max(initial=0)))
-        max_ulp = max(max_ulp, int(part.distance.max(initial=0)))
+        max_abs = float(part.error.max(initial=max_abs))
+        max_ulp = int(part.distance.max(initial=max_ulp))
     score = scores[-1] if row.whole else row.combine(scores)
     return Judgement(all_rejected.reshape(pair.actual.shape), score, limit), max_abs, max_ulp
 

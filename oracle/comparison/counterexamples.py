@@ -39,12 +39,8 @@ def _sizes(values: Array) -> NDArray[np.float64]:
 
 
 def own_sizes(expected: Array, scale: float) -> NDArray[np.float64]:
-    """Return how far off each counterexample is: infinite for a NaN, which no number is near."""
-    sizes = np.abs(expected.astype(np.float64))
-    np.maximum(sizes, scale, out=sizes)
-    if np.isnan(sizes.max(initial=0.0)):
-        sizes[np.isnan(sizes)] = np.inf
-    return sizes
+    """Return how far off each counterexample is: NaN for a NaN, which no number is near."""
+    return np.maximum(np.abs(expected.astype(np.float64)), scale)
 
 
 def doubled(expected: Array, dtype: np.dtype[Any], scale: float) -> Array:

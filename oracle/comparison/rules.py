@@ -323,7 +323,5 @@ def within(error: Array, allowed: Array) -> Judgement:
 
 def share_used(error: Array, allowed: Array) -> NDArray[np.float64]:
     """error / allowed: 0 where there is no error or no bound."""
-    if np.all((allowed > 0) & (allowed < np.inf)):
-        return error / allowed
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((error == 0) | np.isinf(allowed), 0.0, error / allowed)

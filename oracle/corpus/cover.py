@@ -20,6 +20,7 @@ from ..diagnosis.kept_floats import ZERO, kept
 from ..diagnosis.simulator_reruns import ORDERS, place
 from ..diagnosis.texel_bounds import texel_bounds
 from .candidate import Candidate, Mask, Outputs, Run, outputs_of
+from .difference import holds_floats
 
 if TYPE_CHECKING:
     from ...sim.wgsl import typed
@@ -101,8 +102,8 @@ def _texel_bounds(entry: Candidate, ours: Run, variable: typed.Variable) -> NDAr
     )
     if bound is not None:
         return np.asarray(bound, np.float64).ravel()
-    format_ = (cast(t.Texture, entry.pipeline.store_types[variable]).format or "").rstrip("0123456789")
-    return np.full(texels.size, 0.0 if format_.endswith("int") else np.inf)
+    texture = cast(t.Texture, entry.pipeline.store_types[variable])
+    return np.full(texels.size, np.inf if holds_floats(texture) else 0.0)
 
 
 # ---- ways ------------------------------------------------------------------------------------------------

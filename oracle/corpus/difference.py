@@ -100,6 +100,11 @@ def texels(binding: str, type_: t.Texture, ours: Array, theirs: Array) -> list[D
     return [_difference(binding, code, places, a, b, differ)] if differ.any() else []
 
 
+def holds_floats(texture: t.Texture) -> bool:
+    """Tell whether the texels of a storage texture are floats, as those of normalized formats are."""
+    return not str(texture.format).rstrip("0123456789").endswith("int")
+
+
 def differing_texels(ours: Array, theirs: Array) -> Mask:
     """Tell for each channel of a storage texture, in one axis, whether it differs."""
     a, b = ours.ravel(), theirs.ravel()

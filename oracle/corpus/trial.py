@@ -41,6 +41,7 @@ from .difference import (
     differing,
     differing_texels,
     errors,
+    holds_floats,
     texel_errors,
     texels,
 )
@@ -394,7 +395,7 @@ class _Entry:
     def floats(self, recipe: Recipe) -> dict[str, Mask]:
         """Tell for each output which of its words hold floats, or channels of a texture."""
         return {
-            v.name: np.asarray(not str(type_.format).rstrip("0123456789").endswith("int"))
+            v.name: np.asarray(holds_floats(type_))
             if isinstance(type_, t.Texture)
             else np.isin(invented_inputs.layout(type_, recipe)[::2], (invented_inputs.SINGLE, invented_inputs.HALF))
             for v, type_ in self.pipeline.store_types.items()

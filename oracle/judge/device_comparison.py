@@ -56,9 +56,9 @@ def parse_devices(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def same_lanes(a: Device, b: Device) -> bool:
-    """Whether the same lanes do the same things on both devices, so that only the cost of memory may differ."""
-    return all(getattr(a, fact) == getattr(b, fact) for fact in LANES)
+def lanes_of(device: Device) -> tuple[object, ...]:
+    """The facts that decide what lanes do. Devices that share them differ only in the cost of memory."""
+    return tuple(getattr(device, fact) for fact in LANES)
 
 
 def charge(run: Run, others: tuple[str, ...], simulate: Simulate) -> tuple[Charged, ...]:
@@ -77,7 +77,7 @@ def _on(run: Run, name: str, simulate: Simulate) -> Charged:
     from ...sim.run.simulate import sized
 
     device = sized(get(name), run.pipeline)
-    if not same_lanes(run.device, device):
+    if lanes_of(run.device) != lanes_of(device):
         return _charged(run, device, simulate(name, ("lanes", *MEMORY)).counters, "lanes and memory")
     memory = {k: v for k, v in simulate(name, MEMORY).counters.items() if k.startswith(CHARGED)}
     return _charged(run, device, {**run.counters, **memory}, "memory")

@@ -23,7 +23,7 @@ from ...sim.fast_dataclass import frozen
 from ...sim.models import get
 from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
-from ..judge.device_comparison import parse_devices, same_lanes
+from ..judge.device_comparison import lanes_of, parse_devices
 from ..manifests.cases import Plan, Request, plans
 from ..manifests.manifest import Kernel, Shape
 from ..manifests.reflection import check_module
@@ -108,16 +108,10 @@ def group_by_run(cases: Sequence[SweepCase]) -> list[tuple[SweepCase, ...]]:
 
     The cases of a group differ only in the device, and all of these devices execute the same lanes alike.
     """
-    groups: dict[tuple[int, str], list[list[SweepCase]]] = {}
+    groups: dict[tuple[object, ...], list[SweepCase]] = {}
     for case in {case.key: case for case in cases}.values():
-        alike = groups.setdefault((id(case.plan), str(case.shape)), [])
-        fitting = (group for group in alike if same_lanes(get(group[0].device), get(case.device)))
-        group = next(fitting, None)
-        if group is None:
-            alike.append([case])
-        else:
-            group.append(case)
-    return [tuple(group) for alike in groups.values() for group in alike]
+        groups.setdefault((id(case.plan), str(case.shape), lanes_of(get(case.device))), []).append(case)
+    return [*map(tuple, groups.values())]
 
 
 # ---- keys --------------------------------------------------------------------------------------------

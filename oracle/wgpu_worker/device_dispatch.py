@@ -47,7 +47,6 @@ def refusal(number: int, wgsl: str, pipeline: bool, limits: tuple[tuple[str, int
 
 def _dispatched(device: Any, request: DispatchRequest) -> tuple[list[Content | None], list[float], list[float]]:
     """Return the contents of the resources afterwards, and the times that `DispatchResult` has."""
-    _module(device, request.wgsl)
     made: list[Resource] = []
     try:
         for resource in request.resources:

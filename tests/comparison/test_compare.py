@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from rich.console import Console
 
-from bankshot.oracle.comparison.bits import ulp_distance
+from bankshot.oracle.comparison.bits import as_array, ulp_distance
 from bankshot.oracle.comparison.checked_elements import kept_nan
 from bankshot.oracle.comparison.compare import compare
-from bankshot.oracle.comparison.rules import DERIVED, EXACT, RULES, Pair, Rule
+from bankshot.oracle.comparison.rules import DERIVED, EXACT, PART, RULES, Pair, Rule
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.judge.output_checks import OutputCheck
 from bankshot.oracle.reports.check_text import show_output_check
@@ -83,6 +83,62 @@ def test_whole_numbers_are_shown_in_full():
     assert (worst.numbers, worst.is_float) == (("4161221505", "4161221506"), False)
     (worst,) = compare(np.array([0.1], f32), np.array([3.0], f32), EXACT).worst
     assert (worst.numbers, worst.is_float) == (("0.100000001", "3"), True)
+
+
+@pytest.mark.parametrize(
+    ("ours", "truth", "numbers", "bits", "ulp"),
+    [
+        (np.uint32(2), 2.9, ("2", "2.9"), ("0x00000002", "none"), 1),
+        (np.uint32(5), 4.0, ("5", "4"), ("0x00000005", "0x00000004"), 1),
+        (np.int32(-1), 4294967295.0, ("-1", "4294967295"), ("0xffffffff", "none"), 2**32),
+        (np.uint8(0), -0.5, ("0", "-0.5"), ("0x00", "none"), 1),
+        (np.int32(0), np.inf, ("0", "inf"), ("0x00000000", "none"), None),
+        (np.uint16(7), np.nan, ("7", "nan"), ("0x0007", "none"), None),
+        (f32(1.5), 1.0, ("1.5", "1"), ("0x3fc00000", "0x3f800000"), 2**22),
+        (f32(np.nan), 1.0, ("nan", "1"), ("0x7fc00000", "0x3f800000"), None),
+        (np.float16(-1.0), 1.0, ("-1", "1"), ("0xbc00", "0x3c00"), 2 * 0x3C00),
+    ],
+)
+def test_a_difference_shows_both_values_and_their_bits(ours, truth, numbers, bits, ulp):
+    made = compare(np.array([ours]), np.array([truth]))
+    (worst,) = made.worst
+    assert (worst.numbers, (worst.actual_bits, worst.expected_bits)) == (numbers, bits)
+    assert (worst.ulp, made.max_ulp) == (ulp, ulp)
+
+
+def test_whole_numbers_meet_the_truth_by_value():
+    made = compare(np.array([3, 4], np.int32), np.array([3.0, 4.0]))
+    assert (made.ok, made.bitwise, made.max_abs, made.max_ulp) == (True, False, 0.0, 0)
+    assert compare(np.array([3.0], f32), np.array([3.0])).bitwise
+    assert compare(np.array([3], np.int32), np.array([3], np.int32)).bitwise
+    assert not compare(np.array([3.0], f32), np.array([3.0]), Rule("ulp")).bitwise
+
+
+def test_the_largest_error_is_that_of_all_parts():
+    ones, off = np.ones(3 * PART, f32), np.ones(3 * PART, f32)
+    off[[3, PART + 5, -1]] = step(1, 2), step(1, 7), step(1, 4)
+    for rule, mismatches, score in (("exact", 3, 3.0), ("ulp", 3, 7.0)):
+        made = compare(off, ones, Rule(rule))
+        assert (made.mismatches, made.score, made.max_ulp, made.max_abs) == (mismatches, score, 7, 7 * 2.0**-23)
+
+
+PADDED = np.dtype({"names": ["a", "b"], "formats": ["f4", "u2"], "offsets": [0, 4], "itemsize": 8})
+NESTED = np.dtype({"names": ["inner", "n"], "formats": [(PADDED, 2), "u4"], "offsets": [0, 20], "itemsize": 24})
+
+
+def test_outputs_become_numbers_without_padding():
+    assert as_array(b"\x01\xff").tolist() == [1, 255]
+    plain = np.array([[1.5]], f32)
+    assert as_array(plain) is plain
+    raw = np.full(16, 0xEE, np.uint8)
+    assert as_array(raw.view(PADDED)).tolist() == [0xEEEEEEEE, 0x0000EEEE] * 2
+    assert as_array(np.full(24, 0xEE, np.uint8).view(NESTED)).tolist() == [
+        *[0xEEEEEEEE, 0x0000EEEE] * 2,
+        0,
+        0xEEEEEEEE,
+    ]
+    halves = np.full(6, 0x11, np.uint8).view(np.dtype([("a", "u2"), ("b", "f2"), ("c", "u2")]))
+    assert (as_array(halves).dtype, as_array(halves).tolist()) == (np.uint16, [0x1111] * 3)
 
 
 def test_rounded_truth_still_has_an_error():
@@ -263,3 +319,6 @@ def test_a_nan_that_stays_keeps_its_bits():
     assert kept_nan(Pair(actual, expected, None), floats(0, 0, 0, 0, 0)) is None
     assert kept_nan(Pair(actual, floats(0, 0, 0, 0, 0), None), initial) is None
     assert kept_nan(Pair(actual, expected, None), np.zeros(5, np.uint32)) is None
+    # close takes any NaN for any other; element 1 is rejected for its bits, and element 3 for its value.
+    made = compare(actual, floats(quiet, quiet, quiet, 0x3F800000, 0), Rule("close"), initial=initial)
+    assert sorted(difference.index for difference in made.worst) == [(1,), (3,)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.mismatch_map import mismatch_map
@@ -18,6 +19,24 @@ def test_patches_are_powers_of_two_and_count_what_is_rejected() -> None:
         ((1, 0), (16, 32), (0, 16), 2, 3.0),
         ((31, 47), (496, 512), (752, 768), 1, 3.0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "step"),
+    [
+        ((32, 64), (1, 1)),
+        ((33, 65), (2, 2)),
+        ((64, 128), (2, 2)),
+        ((65, 129), (4, 4)),
+        ((2, 16, 64), (1, 1)),  # its last axis across, all others down
+        ((64,), (1, 1)),
+        ((1, 1), (1, 1)),
+    ],
+)
+def test_a_map_has_at_most_32_by_64_patches(shape, step) -> None:
+    made = mismatch_map(np.ones(shape, bool), np.ones(shape), "ULP")
+    assert made.step == step
+    assert sum(patch.count for patch in made.patches) == np.prod(shape)
 
 
 def test_heats_grow_by_factors_and_nan_is_none_of_them() -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.fix import Fixed, races
+from bankshot.oracle.judge.coverage import CaseOutcome, Compared
+from bankshot.sim.cures.patches import Patch
 from bankshot.sim.cures.search import Cures
 from bankshot.sim.run import cured
 
@@ -122,3 +126,44 @@ def test_audit_writes_the_cures_as_a_patch(command, tmp_path) -> None:
     assert command("audit", "--no-gpu", "--patch", "none/cure.diff").exit_code == 2
     assert command("audit", "--no-gpu", "--patch", "cure.diff", text=CURED).exit_code == 0
     assert (tmp_path / "cure.diff").read_text(encoding="utf-8") == ""
+
+
+# ---- what decides the outcome ------------------------------------------------------------------------
+
+
+def audited(*findings):
+    """An audit with findings, each by its code and whether the manifest allows it."""
+    checks = [SimpleNamespace(finding=SimpleNamespace(code=code), allowed=allowed) for code, allowed in findings]
+    return SimpleNamespace(findings=checks)
+
+
+RACE, ALLOWED, OTHER = ("race", False), ("race", True), ("out-of-bounds", False)
+NONE, RACES = audited(), audited(RACE)
+
+
+@pytest.mark.parametrize(
+    ("findings", "count"), [((), 0), ((RACE,), 1), ((ALLOWED,), 0), ((OTHER,), 0), ((RACE, OTHER, ALLOWED, RACE), 2)]
+)
+def test_races_are_counted_that_the_manifest_does_not_allow(findings, count) -> None:
+    assert races(audited(*findings)) == count
+
+
+UNMAPPED = Patch({}, ("a reason",))
+
+
+@pytest.mark.parametrize(
+    ("fixed", "ok"),
+    [
+        (Fixed(NONE), True),
+        (Fixed(RACES), False),
+        (Fixed(RACES, NONE), False),  # the files are as they were
+        (Fixed(RACES, NONE, written=("k.wgsl",)), True),
+        (Fixed(RACES, RACES, written=("k.wgsl",)), False),
+        (Fixed(NONE, RACES, written=("k.wgsl",)), False),
+        (Fixed(RACES, NONE, UNMAPPED, written=("k.wgsl",)), False),  # a cure has no place in the files
+        (Fixed(NONE, None, UNMAPPED), True),
+    ],
+)
+def test_a_fix_is_ok_if_its_files_have_no_races(fixed, ok) -> None:
+    assert (fixed.ok, fixed.outcome) == (ok, CaseOutcome.CLEAN if ok else CaseOutcome.FAILED)
+    assert fixed.compared == Compared()

@@ -12,6 +12,7 @@ import pytest
 
 import bankshot
 from bankshot.oracle.audit import Audit, Options, audit
+from bankshot.oracle.comparison.rules import BOUND, DERIVED
 from bankshot.oracle.diagnosis.adapter_reruns import zeroing
 from bankshot.oracle.diagnosis.causes import CLASSES, OF_FINDINGS, cost, diagnose
 from bankshot.oracle.diagnosis.displaced_outputs import wrong_factor
@@ -421,3 +422,23 @@ def test_a_golden_names_classes_skipped_for_time(case, monkeypatch) -> None:
         assert golden.likely is not None
         assert golden.likely.name.startswith("performance: ")
         assert golden.likely.evidence.partition(", and no output is wrong")[2] == late
+
+
+@pytest.mark.parametrize(
+    ("rule", "bound", "own", "explained"),
+    [
+        (BOUND, 0.25, None, True),  # the bound of the comparison
+        (BOUND, 0.0, None, False),
+        (BOUND, 0.0, 0.25, True),  # that of the value itself
+        (BOUND, 0.25, 0.0, False),
+        (DERIVED, 0.25, 0.0, True),  # the simulator's bounds are those of the output, whatever the value
+        (DERIVED, 0.0, 0.25, False),
+    ],
+)
+def test_a_value_explains_what_is_within_its_bound(case, rule, bound, own, explained) -> None:
+    made = case("y[id.x] = 3.0 * x[id.x];")
+    ours = simulate(made, "nvidia", "none").outputs["y"].astype(np.float64)
+    mismatch = Mismatch(made, simulate(made, "nvidia", "none"), "y", ours + 9.0, rule, np.full(ours.shape, bound))
+    near = ours + 0.125
+    assert mismatch.explained(near, None if own is None else np.full(ours.shape, own)) == explained
+    assert not mismatch.explained(near[:3])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,6 +114,32 @@ def case(tmp_path: Path) -> Callable[..., Case]:
         return kernel.case(kernel.shapes[0])
 
     return make
+
+
+HALVES = """\
+enable f16;
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<storage, read_write> h: array<f16>;
+@compute @workgroup_size(1)
+fn main() {
+    let a = vec2h(h[0], h[1]) * 3.3h;
+    h[0] = dot(a, a.yx) + a.x;
+    y[0] = y[1] * 3.3 + f32(a.y);
+    y[1] = dot(vec3f(y[0]), vec3f(y[1]));
+}
+"""
+
+
+def test_each_type_of_float_has_its_functions() -> None:
+    made = kept_text(HALVES)
+    declared = re.findall(r"(?m)^fn (bankshot_\w+)", made)
+    assert sorted(declared) == ["bankshot_dot2_f16", "bankshot_dot3_f32", "bankshot_kept_f16", "bankshot_kept_f32",
+                                "bankshot_kept_vec2_f16", "bankshot_kept_vec3_f32"]  # fmt: skip
+    assert "@group(0) @binding(3) var<storage, read> bankshot_zero" in made
+    given = {"y": np.array([0.7, 1.3], np.float32), "h": np.array([0.3, 2.5], np.float16)}
+    runs = [bankshot.simulate(text, grid=1, bindings=given | more) for text, more in ((HALVES, {}), (made, DATA))]
+    for name in ("y", "h"):
+        assert runs[0].outputs[name].tobytes() == runs[1].outputs[name].tobytes()
 
 
 @pytest.mark.parametrize("value", REORDERED)

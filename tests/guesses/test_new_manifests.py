@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from bankshot import check
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.guesses.manifest_text import manifest_text
 from bankshot.oracle.guesses.new_manifest import draft
 
 SCALE = """
@@ -180,6 +181,23 @@ def test_what_no_run_can_tell_is_a_question(text, words):
     for each in words:
         assert sum(each in question for question in made.questions) == 1, made.questions
     assert len(made.questions) == len(words) or "loop {" in text
+
+
+NESTED = """
+struct Inner { a: f32, b: u32 }
+struct Outer { inner: Inner, n: u32 }
+@group(0) @binding(0) var<uniform> p: Outer;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(1) fn main() { if p.n > 3u { y[0] = p.inner.a + f32(p.inner.b); } }
+"""
+FLAT = NESTED.replace("inner: Inner", "inner: vec2<f32>").replace("p.inner.a + f32(p.inner.b)", "p.inner.x")
+
+
+@pytest.mark.parametrize(("text", "key"), [(FLAT, "struct"), (NESTED, "init")])
+def test_a_struct_is_written_by_member_if_none_is_a_struct(text, key):
+    made, _ = drafted(text)
+    written = tomllib.loads(manifest_text(made, "k.wgsl", {}, "k.py:expected"))["bind"]["p"]
+    assert {"struct", "init"} & {*written} == {key}
 
 
 def test_a_wrong_stride_keeps_the_shape_of_the_sizes_and_raises_a_question():

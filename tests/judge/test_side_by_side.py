@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.judge.device_comparison import parse_devices, same_lanes
+from bankshot.oracle.judge.device_comparison import lanes_of, parse_devices
 from bankshot.sim.models import get
 
 # Two workgroups of 64: a store to every second word of workgroup memory, a load of storage and a store to it.
@@ -70,8 +70,8 @@ OTHER = {"subgroup_size": 16, "fma": "contracted", "texel_f16": "zero", "texel_o
 @pytest.mark.parametrize("fact", OTHER)
 def test_devices_that_compute_otherwise_do_not_share_counts_of_lanes(fact):
     intel = get("intel").with_(subgroup_size=32, fma="fused", texel_f16="nearest", texel_outside="zero")
-    assert same_lanes(intel, intel.with_(banks=16, sector_bytes=64, line_bytes=128))
-    assert not same_lanes(intel, intel.with_(**{fact: OTHER[fact]}))
+    assert lanes_of(intel) == lanes_of(intel.with_(banks=16, sector_bytes=64, line_bytes=128))
+    assert lanes_of(intel) != lanes_of(intel.with_(**{fact: OTHER[fact]}))
 
 
 def test_equal_counts_are_not_repeated(shader):

@@ -236,6 +236,12 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ('cost = "heavy"', 'cost = "huge"', "k.toml:24: `cost` must be quick or heavy, not 'huge'"),
         ('rule = "ulp"', 'rule = "ulps"', "`A`: rule must be one of exact, ulp,"),
         ("max = 2", "mx = 2", "[expect.A] has an unknown key `mx`; did you mean `max`?"),
+        ('"M", "2 * N"', '"K", "2 * N"', "k.toml:11: `K` is no dimension; [kernel] dims has M, N"),
+        (
+            '"2 * N"]\ninit',
+            '"2 * K"]\ninit',
+            "k.toml:11: `2 * K` uses K, which is no dimension; [kernel] dims has M, N",
+        ),
         ('"2 * M"', '"2 * K"', "k.toml:28: `2 * K` uses K, which"),
         ("[expect]", "[expext]", "the file has an unknown key `expext`; did you mean `expect`?"),
         ("[kernel]", "[kernel", "k.toml:1: expected"),

@@ -68,6 +68,7 @@ def test_run(bankshot):
     assert not run.findings
     bankshot.golden(run)
     bankshot.golden(run, "again", outputs=True)
+    bankshot.golden(run)
 """
 
 CONFLICTS = ("33", "32")  # all lanes in one bank
@@ -297,7 +298,7 @@ def test_budgets_and_goldens_inside_tests(project):
     result.stdout.fnmatch_lines(["golden test_k-test_run.json: there is none"])
     project("test_k.py", "--bankshot-update").assert_outcomes(passed=1)
     assert sorted(file.name for file in project.goldens.iterdir()) == [
-        "test_k-test_run-again.json", "test_k-test_run-again.npz", "test_k-test_run.json",
+        "test_k-test_run-3.json", "test_k-test_run-again.json", "test_k-test_run-again.npz", "test_k-test_run.json",
     ]  # fmt: skip
     project("test_k.py").assert_outcomes(passed=2)
     project.edit("k.wgsl", "i * 33u] = f32(i)", "33u * i] = f32(i + 1u)")

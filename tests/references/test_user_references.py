@@ -82,6 +82,15 @@ def of_its_size(arrays, dims):
 def listed(arrays, dims):
     return {"y": (2.0 * arrays["x"]).tolist()}
 
+def unnamed(arrays, dims):
+    raise KeyError()
+
+def other_key(arrays, dims):
+    return {"x": 1}["N"]
+
+def _hidden(arrays, dims):
+    return {}
+
 def in_place(arrays, dims):
     y = arrays["x"]
     y *= 2
@@ -146,6 +155,8 @@ def test_a_wrong_output_is_reported_where_the_reference_takes_no_other_data(audi
         ("mine/refs.py:deeper", "mine/refs.py:47: deeper fails: ValueError: cannot reshape array of size 40"),
         ("mine/refs.py:alone", "alone must return a dict of arrays by output, not ndarray"),
         ("mine/refs.py:short", "gives an array of [7] for y, which is [40]"),
+        ("mine/refs.py:unnamed", "mine/refs.py:60: unnamed fails: KeyError: \n"),
+        ("mine/refs.py:other_key", "mine/refs.py:63: other_key fails: KeyError: 'N'\n"),  # N is a dim
         ("mine/broken.py:twice", "mine/broken.py:1: cannot be run: SyntaxError"),
         ("twice", "no reference is named twice; there are dequant_q4_k, "),
     ],
@@ -320,3 +331,33 @@ def test_axes_of_length_1_may_be_added_or_left_out(returned, bound):
     assert expected.value.ravel().tolist() == values.tolist()
     assert expected.bound.ravel().tolist() == (2 * values).tolist()
     assert Expected(values).shaped((8, 8)) is None
+
+
+def test_an_error_names_its_file_once(tmp_path):
+    (tmp_path / "refs.py").write_text("def f(arrays, dims):\n    raise ValueError('no')\nF = len\ndef _g(): pass\n")
+    with pytest.raises(UsageError) as caught:
+        find("refs.py:f", tmp_path)({}, {})
+    assert str(caught.value) == f"{tmp_path / 'refs.py'}:2: f fails: ValueError: no"
+    with pytest.raises(UsageError) as caught:
+        find("refs.py:h", tmp_path)
+    assert str(caught.value) == f"{tmp_path / 'refs.py'}: there is no function h; there are f, F"
+    (tmp_path / "none.py").write_text("")
+    with pytest.raises(UsageError, match=r"none\.py: there is no function h; there are none$"):
+        find("none.py:h", tmp_path)
+
+
+def test_a_reference_is_loaded_when_it_is_found(tmp_path):
+    """A wrong file is an error before anything runs."""
+    (tmp_path / "refs.py").write_text("raise SystemExit('at once')\n")
+    with pytest.raises(UsageError, match=r"refs\.py:1: cannot be run: SystemExit: at once$"):
+        find("refs.py:f", tmp_path)
+
+
+def test_a_module_is_imported_once_for_all_references_of_a_folder(tmp_path):
+    (tmp_path / "counted.py").write_text("import os\nTIMES = [os.getpid()]\n")
+    lines = (
+        "import counted\ndef f(arrays, dims):\n    counted.TIMES.append(1)\n    return {'y': [len(counted.TIMES)]}\n"
+    )
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text(lines)
+    assert [find(f"{name}.py:f", tmp_path)({}, {})["y"].value.tolist() for name in ("one", "two")] == [[2], [3]]

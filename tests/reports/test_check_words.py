@@ -28,7 +28,8 @@ WHOLE = Difference((0,), 1, 2, "a", "b", 1)
 
 def comparison(rule, ok=True, elements=1_000, unchecked=0, **given):
     facts = {"mismatches": 0, "score": 0.12345, "limit": 4.0, "measure": "ULP at most", "max_abs": 0.0, "max_ulp": 0,
-             "worst": (), "unchecked": np.arange(elements) < unchecked if unchecked else None} | given  # fmt: skip
+             "worst": (), "unchecked": np.arange(elements) < unchecked if unchecked else None, "unbounded": 0,
+             "mismatch_map": None, "bitwise": False, "expects_change": True} | given  # fmt: skip
     return Comparison(rule, ok, elements, **facts)
 
 

@@ -130,6 +130,19 @@ def test_utilization_is_drawn_in_percent_by_size():
     assert len(styles) == 2
 
 
+@pytest.mark.parametrize(("words", "named"), [(1, True), (8, True), (9, False), (16, False)])
+def test_wavefronts_have_the_named_colours_while_there_are_enough(words, named):
+    """Lanes 0 to `words` - 1 read so many words of one bank."""
+    addresses = np.where(np.arange(32) < words, 128 * np.arange(32), -1)
+    request = Asked(SourceSite("load", Span(Source(""), 0, 0), "workgroup", "tile", 4), 0, 0, addresses)
+    (axis, *_) = figures.bank_grid({"load": request}, bankshot.devices.get("nvidia")).axes
+    colours = axis.images[0].cmap.colors
+    assert len(colours) == words
+    assert (colours == figures.BANK_COLOURS[:words]) == named
+    dark = [text.get_text() for text in axis.texts if text.get_color() == "white"]
+    assert dark == [str(number) for number in range(1, 2 if named else -(-words // 2) + 1)]
+
+
 @pytest.mark.parametrize(("step", "wavefronts"), [(1, 1), (2, 2), (8, 8), (32, 32), (33, 1)])
 def test_each_lane_is_drawn_at_its_bank(step, wavefronts):
     addresses = 4 * step * np.arange(32)

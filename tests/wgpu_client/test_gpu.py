@@ -91,6 +91,16 @@ def test_a_run_uses_the_prepared_pipeline(made):
 
 
 @pytest.mark.usefixtures("adapter")
+def test_the_preparation_dispatches_no_workgroup(monkeypatch):
+    asked = []
+    monkeypatch.setattr(worker_process, "tell", lambda question, request: asked.append((question, request)))
+    module = bankshot.check(DOUBLE)
+    wgpu_client.prepare(module, "scale", overrides={"FACTOR": 3}, adapter=None).join()
+    ((question, request),) = asked
+    assert (question, request.entry, request.grid, request.repeats) == ("dispatch", "scale", (0, 0, 0), 1)
+
+
+@pytest.mark.usefixtures("adapter")
 def test_the_run_reports_errors_of_the_preparation(capsys):
     source = "@compute @workgroup_size(1) fn main() { let big = array<u32, 3>(1, 2, 3); _ = big[0]; }"
     module = bankshot.check(f"enable subgroups; {source}")

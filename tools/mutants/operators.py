@@ -113,10 +113,19 @@ def _negation(node: ast.AST, code: Code) -> Iterator[Edit]:
 
 def _constant(node: ast.AST, code: Code) -> Iterator[Edit]:
     if isinstance(node, ast.Constant) and type(node.value) is int:
-        for step in (1, -1):
+        for step in (-1,) if _means_any(node, code) else (1, -1):
             yield Edit(code.start(node), code.end(node), str(node.value + step))
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield Edit(code.start(node), code.end(node), str(not node.value))
+
+
+def _means_any(node: ast.AST, code: Code) -> bool:
+    """Whether a constant is the 1 of a -1 in `reshape`, where NumPy takes any negative number for the same."""
+    negative = code.parents.get(node)
+    call = code.parents.get(negative) if isinstance(negative, ast.UnaryOp) else None
+    if isinstance(call, ast.Tuple):
+        call = code.parents.get(call)
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "reshape"
 
 
 def _row(node: ast.AST, code: Code) -> Iterator[Edit]:
