@@ -88,7 +88,8 @@ def schedule(name: str) -> Schedule:
         names = ", ".join(each.name for each in _FIXED)
         raise fail(
             "unknown-option",
-            f"schedule cannot be {name!r}; it is one of {names}, side-by-side(a,b), turns(seed), random(seed) or pct(seed,depth)",
+            f"schedule cannot be {name!r}; it is one of {names}, side-by-side(a,b), turns(seed), random(seed) or "
+            "pct(seed,depth)",
             None,
         )
     return Schedule(name, "invocation", 1 + int(drawn[1] or drawn[2]) % (1 << 32))

@@ -212,7 +212,7 @@ def test_halves_of_a_word_are_separate():
 
 
 def test_one_outcome_that_only_weak_memory_has_is_weak():
-    """A workgroup that reads the store of the other never ends; in every sequentially consistent order, one of them does."""
+    """Workgroups that read the store of the other never end; in sequentially consistent orders, one of them does."""
     body = """
     atomicStore(&m[w.x], 1u);
     if atomicLoad(&m[1u - w.x]) == 1u { loop { if w.x == 5u { break; } } }
