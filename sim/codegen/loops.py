@@ -45,23 +45,46 @@ def _cost(opcode: int) -> int:
     return _MEMORY if op.LOAD <= opcode <= op.STORE_FOUR else 1
 
 
-def memory_of_state(program: Program, loop: int, *, alone: bool) -> frozenset[str] | None:
-    """Return the spaces of memory that are part of a loop's state; None if others may change what the loop reads.
+def memory_of_state(program: Program, loop: int) -> frozenset[str]:
+    """Return the spaces of memory that are part of a loop's state: what it and the loops around it read and write."""
+    whole = _outermost(program, loop)
+    both = _accessed(program, whole, _READS) & _accessed(program, whole, _WRITES)
+    return frozenset(variable.space or "" for variable in both)
+
+
+def may_wait(program: Program, loop: int, *, alone: bool) -> bool:
+    """Whether others may change what a loop reads, which runs in lockstep.
 
     The loop and all loops around it count as one. Invocations that are past them may only run the code after them.
     Other batches, if the batch is not `alone`, may run all code.
     """
-    ranges = loop_ranges(program.code)
-    around = [each for each in ranges.values() if each.start <= ranges[loop].start and ranges[loop].stop <= each.stop]
-    whole = max(around, key=len)
+    ranges, whole = loop_ranges(program.code), _outermost(program, loop)
     if any(program.loops[n][1] for n, each in ranges.items() if each.start in whole):
-        return None  # it waits for others
+        return True
     reads = _accessed(program, whole, _READS)
     shared = {variable for variable in reads if variable.space != "workgroup"}
     others = _accessed(program, range(whole.stop, len(program.code)), _WRITES)
-    if reads & others or (not alone and shared & _accessed(program, range(len(program.code)), _WRITES)):
-        return None
-    return frozenset(variable.space or "" for variable in reads & _accessed(program, whole, _WRITES))
+    return bool(reads & others) or (not alone and bool(shared & _accessed(program, range(len(program.code)), _WRITES)))
+
+
+def written_from(program: Program, place: int) -> set[Variable]:
+    """Return the variables that an invocation may still store to which is at this instruction."""
+    around = [each for each in loop_ranges(program.code).values() if place in each]
+    first = min((each.start for each in around), default=place)
+    return _accessed(program, range(first, len(program.code)), _WRITES)
+
+
+def awaited_variables(program: Program, loop: int) -> set[Variable]:
+    """Return the variables that a loop reads and that the program stores to."""
+    everywhere = _accessed(program, range(len(program.code)), _WRITES)
+    return _accessed(program, loop_ranges(program.code)[loop], _READS) & everywhere
+
+
+def _outermost(program: Program, loop: int) -> range:
+    """Return the instructions of the outermost loop around a loop, which may be the loop itself."""
+    ranges = loop_ranges(program.code)
+    around = [each for each in ranges.values() if each.start <= ranges[loop].start and ranges[loop].stop <= each.stop]
+    return max(around, key=len)
 
 
 def _accessed(program: Program, place: range, operations: frozenset[int]) -> set[Variable]:

@@ -14,10 +14,11 @@ from ..launch.long_loops import UNLIMITED, Stopped
 from ..launch.partition import Outcome
 from ..machine import layout as at
 from ..wgsl.diagnostics import Note
+from ..wgsl.source import Span
 from .finding import Finding
 from .numeric_checks import find_numeric
 from .races import find_races, find_unwritten
-from .running_loops import endless_loop
+from .running_loops import endless_loop, waits
 from .table import BARRIER_DIVERGENCE, ENDLESS_LOOP, OUT_OF_BOUNDS
 
 _NO_TEXEL = {
@@ -129,6 +130,8 @@ def _endless(launch: Launch, outcome: Outcome) -> list[Finding]:
     sites = [launch.program.sites[site] for site in awaited]
     named = dict.fromkeys((site.name, site.variable, site.span) for site in sites)
     notes = [Note(f"the result of this {name} of {of} decides whether it ends", where) for name, of, where in named]
+    if stopped.units:
+        return [_deadlock(launch, stopped, span)]
     repeats = stopped.turned is not None
     finding = ENDLESS_LOOP.make(
         span,
@@ -136,10 +139,25 @@ def _endless(launch: Launch, outcome: Outcome) -> list[Finding]:
         epoch=int(stopped.progress[at.BARRIERS_PASSED]),
         notes=notes,
         what=_REPEATS.format(period=_period(period)) if repeats else _STILL_RUNS.format(spent=_spent(launch, stopped)),
-        waiting=_WAITING if sites else "",
-        advice=(_NO_LOCK if sites else "") + ("" if repeats else _RAISE),
+        waiting=_WAITING if sites and not repeats else "",
+        advice=(_NO_LOCK if sites and not repeats else "") + ("" if repeats else _RAISE),
     )
     return [finding]
+
+
+def _deadlock(launch: Launch, stopped: Stopped, span: Span) -> Finding:
+    """Make the finding of a loop that waits for invocations none of which goes on."""
+    first = next(unit for unit in stopped.units if unit.loop is not None)
+    return ENDLESS_LOOP.make(
+        span,
+        workgroup=launch.workgroup(first.place),
+        lanes=tuple(first.lanes),
+        epoch=int(stopped.progress[at.BARRIERS_PASSED]),
+        notes=waits(launch, stopped),
+        what="does not end: it waits for others, which have ended or wait, too, and the state of all repeats",
+        waiting="",
+        advice="let an invocation store what this one waits for before it waits itself",
+    )
 
 
 def _period(iterations: int | None) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..bindings.binding import Bound, Key
 from ..bindings.texture_arrays import BoundTexture
 from ..codegen.interleaved import narrows_in_loops
+from ..codegen.loops import may_wait
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir import texture_handles
@@ -109,7 +110,8 @@ class Launch:
         self._touched = np.zeros(words if "touched" in program.probe_names else 1, np.uint8)
         self._lanes = self._setup.lockstep_groups.lanes
         self.count = prod(grid) if options.chosen is None else len(options.chosen)
-        self._order = (LOCKSTEP if program.waits else options.schedule).order(self.count)
+        in_turns = not program.waits or program.workgroups_per_batch >= self.count > 1
+        self._order = (options.schedule if in_turns else LOCKSTEP).order(self.count)
         if options.chosen is not None:
             self._order = options.chosen[self._order] if self._order.size else options.chosen
         self._without_probes, self._all_end = without_probes, False
@@ -217,6 +219,10 @@ class Launch:
         self.depends_on_order = self.program.interleaved and any(map(_depends_on_order, outcomes))
         return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
 
+    def may_wait(self, stopped: Stopped) -> bool:
+        """Whether the loop in which the run was stopped may wait for others, which would go on if they took turns."""
+        return may_wait(self.program, stopped.loop, alone=self.count <= self.program.workgroups_per_batch)
+
     def sample_loop_lanes(self) -> float:
         """Run a workgroup from the middle of the grid, ahead of the run. Returns the fraction of lanes that loops need.
 
@@ -317,14 +323,13 @@ class Launch:
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
         tables = (access, self._setup.watched.table(access), self._traced())
-        alone = self.count <= self.program.workgroups_per_batch
         ends = None if self._without_probes is None else self._ends
         return LaunchParams(
             config,
             rows,
             *tables,
             (self.storage, self._order, self._writers, self._touched),
-            LongLoops(self.program, options.work, ends, alone),
+            LongLoops(self.program, options.work, ends),
         )
 
     def _traced(self) -> NDArray[np.int64]:

@@ -3,7 +3,9 @@
 A batch pauses when its loops have done some work, and again whenever that work has doubled. Then a snapshot of its
 state is taken, and the machine compares the state with it at the next backward jumps, one for each 128 that there were
 so far. So any period is found in time, and a kernel that ends loses little. If the state is the same again, the loop
-never ends.
+never ends by itself. It may wait for others: then they have to take turns (see `Dispatch.run`).
+
+In a batch of several lockstep groups the machine itself compares states (see `machine.turns`).
 
 Otherwise the batch may go on up to a limit of work. Probes make work slower, by a factor that is unknown beforehand: a
 batch with probes that has taken a second is run without them, from its start. If it ends within the limit, it goes on
@@ -13,7 +15,7 @@ with probes, without a limit. So only the counters of a run that does not end de
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from time import thread_time
 from typing import Any
 
@@ -38,13 +40,29 @@ _WIDTHS, _AT_WIDTHS = (slice(first, first + at.LEVELS) for first in (at.WIDTHS, 
 
 
 @frozen
+class Unit:
+    """A lockstep group that had not ended. `place`: position of its workgroup; `lanes`: its invocations; `pc`: its
+    next instruction; `loop`: the one in which it spins, or None; `awaited`: its last atomic operation, by instruction,
+    or None; `address`: what that accessed."""
+
+    place: int
+    lanes: range
+    pc: int
+    loop: int | None
+    awaited: int | None
+    address: int
+
+
+@frozen
 class Stopped:
     """Where a run was stopped in a loop. `progress`: of its lockstep group; `workgroup`: position of the first of its
-    batch; `turned`: if its state repeats, the backward jumps of each loop until it does."""
+    batch; `turned`: if its state repeats, the backward jumps of each loop until it does; `units`: if units took turns
+    and the state of all repeats, those that had not ended."""
 
     progress: NDArray[np.int64]
     workgroup: int
     turned: NDArray[np.int64] | None
+    units: tuple[Unit, ...] = ()
 
     @property
     def loop(self) -> int:
@@ -76,7 +94,7 @@ class PausedBatch:
     def stopped(self) -> Stopped:
         """Return why it does not go on."""
         if self.unwatched is not None:
-            return Stopped(self.unwatched.progress, self.first, self.unwatched.turned)
+            return replace(self.unwatched, workgroup=self.first)
         turned = None if self.turns is None or not self.progress[at.REPEATED] else self.progress[_TURNS] - self.turns
         return Stopped(self.progress.copy(), self.first, turned)
 
@@ -86,14 +104,13 @@ class LongLoops:
     """What a launch does about batches that pause.
 
     `work`: the limit of a batch. `ends`: runs the batch from this workgroup on without probes, and returns how it was
-    stopped, if it was; None: the program has no probes. `alone`: the batch is the whole launch.
+    stopped, if it was; None: the program has no probes.
     """
 
     program: Program
     work: int
     ends: Callable[[int], Stopped | None] | None
-    alone: bool
-    _memory: dict[int, frozenset[str] | None] = field(default_factory=dict[int, "frozenset[str] | None"])
+    _memory: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
 
     @property
     def first_pause(self) -> int:
@@ -132,12 +149,10 @@ class LongLoops:
         return batch.unwatched is None
 
     def _snapshot(self, loop: int, memory: dict[str, NDArray[Any]], spent: int) -> NDArray[Any] | None:
-        """Return the state of a batch; None if it proves nothing, or if it is large for the work that was done."""
+        """Return the state of a batch; None if it is large for the work that was done."""
         if loop not in self._memory:
-            self._memory[loop] = memory_of_state(self.program, loop, alone=self.alone)
+            self._memory[loop] = memory_of_state(self.program, loop)
         spaces = self._memory[loop]
-        if spaces is None:
-            return None
         parts = [memory["registers"], memory["workgroup"], *([memory["storage"]] if spaces - {"workgroup"} else [])]
         size = sum(part.size for part in parts)
         if size * _PER_WORD > spent or (memory["storage"].size > _MOST_STORAGE and len(parts) > 2):

@@ -16,7 +16,7 @@ from ..fast_dataclass import frozen
 from ..ir import texture_handles
 from ..ir.access import BUFFERS, NOWHERE, UNITS_PER_ACCESS, Access
 from ..machine import layout as at
-from ..machine.probe_arrays import kept_words, make_probes, make_queue, queue_words
+from ..machine.probe_arrays import kept_words, make_probes, make_queue, make_turns, queue_words
 from ..models import Device
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
@@ -31,37 +31,43 @@ _EVENTS = 256  # rows of the event list, its header included
 
 @frozen
 class LockstepGroups:
-    """How the invocations of a workgroup are divided into groups that run in lockstep from barrier to barrier.
+    """How the invocations of a batch are divided into groups that run in lockstep.
 
-    `lanes` invocations make `count` groups of at most `size`; a register row of a group, for all workgroups of a
-    batch, is `width` lanes wide. `beside`: so many workgroups of a batch are a group each; 0: none.
+    The `lanes` invocations of each of `beside` workgroups make groups of at most `size`, of which the batch has `count`
+    in all; a register row of a group is `width` lanes wide. `beside` 0: the batch, of any number of workgroups, is one
+    group.
     """
 
     lanes: int
     size: int
     count: int
     width: int
-    beside: int = 0
+    beside: int
 
-    def of(self, number: int) -> tuple[int, int]:
-        """Return the first invocation of a group, and how many it has."""
-        first = 0 if self.beside else number * self.size
-        return first, min(self.size, self.lanes - first)
+    def of(self, number: int) -> tuple[int, int, int]:
+        """Return the position of a group's workgroup in the batch, its first invocation, and how many it has."""
+        place, part = divmod(number, self.count // max(1, self.beside))
+        return place, part * self.size, min(self.size, self.lanes - part * self.size)
 
 
 def lockstep_groups_of(program: Program, device: Device, schedule: Schedule) -> LockstepGroups:
-    """Divide a workgroup of the program as the schedule says."""
+    """Divide a batch of the program as the schedule says."""
     x, y, z = program.workgroup_size
     lanes = size = x * y * z
-    if schedule.granularity == "turns":
-        beside = program.workgroups_per_batch
-        return LockstepGroups(lanes, lanes, beside, -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES, beside)
-    if schedule.granularity == "invocation" and not program.exchanges_values:
+    granularity, beside = schedule.granularity, program.workgroups_per_batch
+    if granularity == "invocation" and not program.exchanges_values:
         size = 1
-    elif schedule.granularity != "workgroup":
+    elif granularity in ("invocation", "subgroup"):
         size = min(lanes, device.subgroup_size)
-    width = -(-program.workgroups_per_batch * size // at.VECTOR_LANES) * at.VECTOR_LANES
-    return LockstepGroups(lanes, size, -(-lanes // size), width)
+    count = -(-lanes // size) * (beside if schedule.takes_turns else 1)
+    if count == 1 or not schedule.takes_turns:
+        return LockstepGroups(lanes, lanes, 1, _whole(beside * lanes), 0)
+    return LockstepGroups(lanes, size, count, _whole(size), beside)
+
+
+def _whole(lanes: int) -> int:
+    """Return so many lanes in whole vectors."""
+    return -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES
 
 
 class AccessTable:
@@ -176,7 +182,7 @@ class MachineArrays:
             at.EVENTS.new(_EVENTS),
             at.PATTERNS.new(lockstep_groups.count, program.rows),
             at.PROGRESS.new(lockstep_groups.count),
-            np.zeros(lockstep_groups.count, np.int64),
+            make_turns(lockstep_groups.count, lockstep_groups.beside),
             np.zeros(1, np.int64),
             self._probes(),
             watched.watch(access, lockstep_groups.width),
@@ -188,9 +194,11 @@ class MachineArrays:
 
     def _config(self, lockstep_group: int) -> NDArray[np.int64]:
         lockstep_groups, config = self.lockstep_groups, at.CONFIG.new()
-        config[at.LANE_OFFSET], config[at.LANES] = lockstep_groups.of(lockstep_group)
-        config[at.BESIDE] = lockstep_groups.beside
-        config[at.PLACE] = lockstep_group if lockstep_groups.beside else 0
+        config[at.PLACE], config[at.LANE_OFFSET], config[at.LANES] = lockstep_groups.of(lockstep_group)
+        config[at.BESIDE], config[at.WORKGROUP_LANES] = lockstep_groups.beside, lockstep_groups.lanes
+        config[at.PICK], config[at.DEPTH] = self.schedule.pick, self.schedule.depth
+        config[at.PATIENCE] = self.schedule.patience
+        config[at.SWITCHES] = self.schedule.switches and lockstep_groups.count > 1
         config[at.SUBGROUP_SIZE] = self.device.subgroup_size
         config[at.WORKGROUPS_PER_BATCH] = 1 if lockstep_groups.beside else self.program.workgroups_per_batch
         config[at.WGID_ROW] = self.program.inputs["group_x"]
@@ -212,14 +220,14 @@ class MachineArrays:
         for bits, row in self.program.constants.items():
             registers[row] = bits
         lockstep_groups, places = self.lockstep_groups, np.arange(self.lockstep_groups.width)
-        first, size = lockstep_groups.of(lockstep_group)
+        place, first, size = lockstep_groups.of(lockstep_group)
         lane_pitch, group_pitch = self.program.pitches(size)
         lane = first + self._places_taken(size)[places // lane_pitch % size]
         x, y, _ = self.program.workgroup_size
         subgroup = self.device.subgroup_size
         workgroup = places // group_pitch % self.program.workgroups_per_batch
         if lockstep_groups.beside:
-            workgroup = np.full_like(places, lockstep_group)
+            workgroup = np.full_like(places, place)
         launched = (
             "grid_x",
             "grid_y",
@@ -246,13 +254,14 @@ class MachineArrays:
 
     def _probes(self) -> Any:
         program = self.program
+        lockstep_groups = self.lockstep_groups
         counts = (
             len(program.memory_probes),
-            self.lockstep_groups.width,
+            max(lockstep_groups.width, lockstep_groups.lanes * lockstep_groups.beside),
             len(program.block_sites),
             len(program.value_checks),
         )
-        traced = np.zeros(at.TRACED_LANES + self.lockstep_groups.lanes, np.int64)
+        traced = np.zeros(at.TRACED_LANES + lockstep_groups.lanes, np.int64)
         probes = make_probes(
             *counts, np.zeros(1, np.int64), np.zeros(1, np.uint8), traced, self.notes, program.margin_count
         )

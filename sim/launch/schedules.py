@@ -1,4 +1,4 @@
-"""Orders in which the invocations of a workgroup run. WGSL allows all of them; without races, results are the same.
+"""Orders in which the invocations of a dispatch run. WGSL allows all of them; without races, results are the same.
 
 - `lockstep`: all invocations execute each operation together, atomic operations from the first to the last.
 - `mirrored`: as lockstep, from the last invocation and workgroup to the first, at least four workgroups side by side.
@@ -7,18 +7,29 @@
 - `subgroup-serial`: one subgroup after another runs to the next barrier.
 - `turns(seed)`: up to eight workgroups take turns from barrier to barrier, in an order that is drawn anew at each. Each
   is in lockstep. They begin in a drawn order, too.
-- `serial`, `reversed`, `random(seed)`: one invocation after another (one subgroup after another, if they exchange
-  values) runs to the next barrier, in ascending order, in descending order or in an order that is drawn anew at each
-  barrier. Workgroups likewise.
-- `pct(seed,depth)`: for now, as `random(seed)`.
+- `serial`, `reversed`: one invocation after another (one subgroup after another, if they exchange values) runs to the
+  next barrier, in ascending or in descending order. Workgroups likewise.
+- `random(seed)`: at each barrier, atomic operation and subgroup operation, and at each access to a variable with races,
+  another unit may go on, of all those of many workgroups: one that is drawn.
+- `pct(seed,depth)`: as random, but units have priorities, in a drawn order, and the one of the highest goes on. It
+  loses its priority at `depth` - 1 drawn steps (PCT: Burckhardt et al., ASPLOS 2010).
 
-Workgroups of a program that waits for other workgroups begin in grid order in all of them.
+The units of random and pct are invocations in a dispatch of up to 65,536 of them, subgroups in one of up to 4,194,304
+(and where they exchange values), and workgroups in a larger one.
+
+Progress is fair in all of them: a unit that spins, in a loop that may wait for others, lets all others go on first; in
+mirrored, reversed and pct once it has done so 2,048 times.
+Where a loop waits for another part of what runs in lockstep, or for a workgroup that has not begun, workgroups,
+subgroups, and then invocations become units of their own, of as many workgroups as have room. If a program waits for
+other workgroups, they are units from the start, in all orders but lockstep; and they begin in grid order unless there
+is room for all.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +38,21 @@ from ..fast_dataclass import frozen
 from ..machine import layout as at
 from ..wgsl.diagnostics import fail
 
+_PATIENCE = 1 << 11
+_MOST_GROUPS = 1 << 12  # lockstep groups of a batch
+_MOST_LANES = 1 << 18  # lanes of all of them: each has a copy of the registers
+_MOST_INVOCATIONS, _MOST_SUBGROUPED = 1 << 16, 1 << 22  # of a dispatch whose units are invocations, or subgroups
+
 
 @frozen
 class Schedule:
     """An order of execution.
 
-    `granularity` says what runs to the next barrier in lockstep: all workgroups of a batch (workgroup), one of them
-    (turns), a subgroup or an invocation. `seed` is FORWARD,
-    BACKWARD or a number that draws the order. `beside`: at least so many workgroups run side by side, in lockstep;
-    `first`: the workgroups that begin, by number in the grid.
+    `granularity` says what runs in lockstep: all workgroups of a batch (workgroup), or a unit: one workgroup (turns), a
+    subgroup or an invocation; any: what suits the size of the dispatch. `seed` is FORWARD, BACKWARD or a number that
+    draws the order. `beside`: at least so many workgroups run side by side, in lockstep; at most so many, in units; 0:
+    as many as there is room for. `first`: the workgroups that begin, by number in the grid. `pick`: which unit goes on
+    next; `depth`: how many priorities a unit may have.
     """
 
     name: str
@@ -43,6 +60,46 @@ class Schedule:
     seed: int = at.FORWARD
     beside: int = 1
     first: tuple[int, ...] = ()
+    pick: int = at.ROUNDS
+    depth: int = 0
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether workgroups, subgroups or invocations are units, which take turns."""
+        return self.granularity != "workgroup"
+
+    @property
+    def switches(self) -> bool:
+        """Whether units take turns at each operation that others may see."""
+        return self.pick != at.ROUNDS
+
+    @property
+    def patience(self) -> int:
+        """How often a unit turns in loops that wait before it lets others go on: that shows what it does then."""
+        return _PATIENCE if self.seed == at.BACKWARD or self.pick == at.PRIORITIES else 0
+
+    def sized(self, lanes: int, workgroups: int, subgroup: int) -> Schedule:
+        """Return the schedule with the units that suit a grid of so many workgroups of so many lanes."""
+        count, granularity, beside = lanes * workgroups, self.granularity, self.beside
+        if granularity == "any":
+            small = "invocation" if count <= _MOST_INVOCATIONS else "subgroup"
+            granularity = small if count <= _MOST_SUBGROUPED else "turns"
+        if not beside:
+            size = {"invocation": 1, "subgroup": min(subgroup, lanes)}.get(granularity, lanes)
+            each, width = -(-lanes // size), max(size, at.VECTOR_LANES)
+            beside = max(1, min(workgroups, _MOST_GROUPS // each, _MOST_LANES // (each * width)))
+        return replace(self, granularity=granularity, beside=beside)
+
+    def finer(self, lanes: int, workgroups: int, subgroup: int) -> list[Schedule]:
+        """Return the schedules of the same order in which ever smaller units take turns, of as many workgroups as
+        there is room for."""
+        sizes = {"turns": lanes, "subgroup": min(subgroup, lanes), "invocation": 1}
+        now = self.sized(lanes, workgroups, subgroup)
+        found = [replace(self, granularity=each, beside=0).sized(lanes, workgroups, subgroup) for each in sizes]
+        several = [each for each in found if each.beside * lanes > sizes[each.granularity]]
+        if now.takes_turns:
+            several = [each for each in several if sizes[each.granularity] <= sizes[now.granularity] and each != now]
+        return several
 
     @property
     def mirrors(self) -> bool:
@@ -86,10 +143,9 @@ def schedule(name: str) -> Schedule:
     drawn = re.fullmatch(r"random\((\d+)\)|pct\((\d+),(\d+)\)", name)
     if drawn is None:
         names = ", ".join(each.name for each in _FIXED)
-        raise fail(
-            "unknown-option",
-            f"schedule cannot be {name!r}; it is one of {names}, side-by-side(a,b), turns(seed), random(seed) or "
-            "pct(seed,depth)",
-            None,
-        )
-    return Schedule(name, "invocation", 1 + int(drawn[1] or drawn[2]) % (1 << 32))
+        others = "side-by-side(a,b), turns(seed), random(seed) or pct(seed,depth)"
+        raise fail("unknown-option", f"schedule cannot be {name!r}; it is one of {names}, {others}", None)
+    seed = 1 + int(drawn[1] or drawn[2]) % (1 << 32)
+    if drawn[3] is None:
+        return Schedule(name, "any", seed, beside=0, pick=at.DRAWN)
+    return Schedule(name, "any", seed, beside=0, pick=at.PRIORITIES, depth=int(drawn[3]))

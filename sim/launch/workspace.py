@@ -6,6 +6,7 @@ A template never changes once it is made, so every run begins with the same byte
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate, count
 from typing import Any, cast
 
@@ -16,10 +17,11 @@ from ..fast_dataclass import entity, frozen
 from ..machine import layout as at
 from ..machine.compile.loader import flat, header, machine
 from ..machine.probe_arrays import Shadow
-from .long_loops import LongLoops, PausedBatch
+from .long_loops import LongLoops, PausedBatch, Stopped, Unit
 from .partition import Outcome
 
 _NO_SNAPSHOT = np.zeros(1, np.uint32)
+_TURNS = slice(at.TURNS, at.TURNS + at.MOST_LOOPS)
 _LINE = 64  # bytes of the cache: a vector across two lines costs twice as much
 _LAUNCHED = (at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP, at.FILL, at.FILL_STEP)
 
@@ -158,8 +160,17 @@ class Workspace:
             worked=int(self._worked[at.WORKED_LANES]),
             finished=finished,
             jumps=int(self._progress[:, at.BUDGET_USED].max()),
-            stopped=None if self._paused is None else self._paused.stopped(),
+            stopped=None if self._paused is None else self._stopped(self._paused),
         )
+
+    def _stopped(self, batch: PausedBatch) -> Stopped:
+        """Return where a batch was stopped, with the units of one of several lockstep groups."""
+        stopped = batch.stopped()
+        if not self._is_divided or not batch.progress[at.REPEATED]:
+            return stopped
+        pairs = zip(self._configs.tolist(), self._progress.tolist(), strict=True)
+        units = tuple(_unit(batch.first, config, progress) for config, progress in pairs if progress[at.PC] >= 0)
+        return replace(stopped, turned=stopped.progress[_TURNS], units=units)
 
     def sample_loop_lanes(self, place: int, iterations: int) -> float:
         """Run one workgroup to its end, or to `iterations` of its loops, and nothing afterwards.
@@ -205,6 +216,14 @@ class Workspace:
     def _keep(self, snapshot: NDArray[Any]) -> None:
         """Let the machine compare the state with a snapshot."""
         self._snapshot, self._record[self._template.snapshot] = snapshot, header(snapshot)
+
+
+def _unit(first: int, config: list[int], progress: list[int]) -> Unit:
+    """Return a unit of the batch from workgroup `first` on."""
+    loop = progress[at.AT_LOOP] if progress[at.STOPPED] == at.SPINS else None
+    awaited = progress[at.AWAITED] - 1 if progress[at.AWAITED] else None
+    lanes = range(config[at.LANE_OFFSET], config[at.LANE_OFFSET] + config[at.LANES])
+    return Unit(first + config[at.PLACE], lanes, progress[at.PC], loop, awaited, progress[at.AWAITED_PLACE])
 
 
 def _taken(table: NDArray[np.int64]) -> NDArray[np.int64]:

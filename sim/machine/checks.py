@@ -72,7 +72,7 @@ def check(regs, row, config, workgroup, workgroups_per_batch, found):
         b = regs[row[field.B], lane] if row[field.B] >= 0 else np.uint32(0)
         c = regs[row[field.C], lane] if row[field.C] >= 0 else np.uint32(0)
         if wrong(kind, a, b, c, result, np.float64(numbers[lane])):
-            note(found, lane % size, workgroup + lane // size, a, b, c, result)
+            note(found, config[at.LANE_OFFSET] + lane % size, workgroup + lane // size, a, b, c, result)
 
 
 @inlined
@@ -97,7 +97,8 @@ def checked_sum(regs, row, config, workgroup, lanes, width, checks):
     if not sums_are_finite(kind, a, b, c, lanes):
         for lane in range(lanes):
             if row[field.MASK] < 0 or regs[row[field.MASK], lane] != 0:
-                check_sum_lane(row, a[lane], b[lane], c[lane], checks, lane % size, workgroup + lane // size)
+                here = config[at.LANE_OFFSET] + lane % size
+                check_sum_lane(row, a[lane], b[lane], c[lane], checks, here, workgroup + lane // size)
     code = _FMA if kind == op.FUSED else _MAD
     start, pitch = address_of_first(regs), pitch_of(regs)
     float_(start, pitch, code, row[field.DEST], a_row, b_row, c_row, kind, width)

@@ -17,6 +17,7 @@ from . import layout as at
 from . import opcodes as op
 from .alu import conversion, curve, float_, half, integer
 from .atomics import atomic
+from .barriers import at_barrier, meet
 from .checks import checked_sum
 from .compile.by_address import lend
 from .compile.units import compiled, inlined, part, recorded
@@ -24,6 +25,7 @@ from .endless import still_differs
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill, pitch_of
 from .memory import (
+    address_of,
     learn,
     load,
     load_from_known,
@@ -39,16 +41,17 @@ from .memory import (
 )
 from .opcodes import first_opcode
 from .probes import PROBES, probe, settle
-from .shadow import WATCH, watch_barrier, watch_batch
+from .shadow import WATCH, watch_batch
 from .subgroups import collective
 from .tiles import QUEUE, add_up, add_what_waits, restart, tile
+from .turns import NONE, STUCK, after_turn, begin_turns, next_group, release
 
 _HALF, _INTEGER, _CONVERSION, _CURVE = (first_opcode(each) for each in ("half", "integer", "conversion", "curve"))
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
-_ABSENT_LANES = 1024  # that an event can name
 _DISPATCH = 16  # lanes that take as long to compute as an instruction takes to begin
 _LAST_LOOP = at.MOST_LOOPS - 1
-_NEVER = 1 << 62
+_GOES_ON = -1  # instead of why a lockstep group stops
+_PATIENCE = 1 << 8  # backward jumps after which a loop of a lockstep group may wait for others
 _FIRST_GROUP = 0  # the lockstep group whose config holds what all groups share
 
 
@@ -98,58 +101,6 @@ def last_active(mask, lanes):
     while lanes > 0 and mask[lanes - 1] == 0:
         lanes -= 1
     return lanes
-
-
-@compiled
-def record(events, kind, site, workgroup, lane, detail, epoch):
-    """Record an event: the first of each kind and site with details, the others as a count.
-
-    Returns the row of a first event, else 0.
-    """
-    place = 1
-    recorded = events[at.HEADER, at.RECORDED]
-    while place <= recorded and (events[place, at.KIND] != kind or events[place, at.SITE] != site):
-        place += 1
-    if place < len(events):
-        row = events[place]
-        row[at.TIMES] += 1
-        if place <= recorded:
-            return 0
-        events[at.HEADER, at.RECORDED] = place
-        row[at.KIND], row[at.SITE], row[at.EVENT_WORKGROUP], row[at.EVENT_LANE] = kind, site, workgroup, lane
-        row[at.DETAIL], row[at.EPOCH] = detail, epoch
-        return place
-    return 0
-
-
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, TABLE)
-def barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events):
-    """Record an event for each workgroup of which some lanes, but not all, are at a barrier."""
-    mask, site = row[field.MASK], row[field.SITE]
-    size, step = config[at.LANES], config[at.LANE_PITCH]
-    for w in range(workgroups_per_batch):
-        first = w * config[at.GROUP_PITCH]
-        active = 0
-        absent = -1
-        for lane in range(size):
-            if regs[mask, first + lane * step] != 0:
-                active += 1
-            elif absent < 0:
-                absent = lane
-        if 0 < active < size:
-            new = record(events, at.DIVERGED, site, workgroup + w, absent, size - active, epoch)
-            for lane in range(min(size, _ABSENT_LANES) if new > 0 else 0):
-                missing = np.int64(regs[mask, first + lane * step] == 0)
-                events[new, at.ABSENT + lane // at.ABSENT_BITS] |= missing << (lane % at.ABSENT_BITS)
-
-
-@inlined
-def at_barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events, watch_at):
-    """Run a barrier: order memory in the shadows, and check that no lane is missing."""
-    if config[at.WATCHES] == 1:
-        watch_barrier(regs, row, config, workgroup, workgroups_per_batch, watch_at)
-    if row[field.MASK] >= 0:
-        barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events)
 
 
 @inlined
@@ -264,15 +215,25 @@ def go_to_level(progress, level, width):
 
 
 @compiled
+def note_awaited(regs, row, access, progress, after, lanes):
+    """Note an atomic operation, and where its first active lane finds its word."""
+    lane, mask = 0, row[field.MASK]
+    while mask >= 0 and lane < lanes - 1 and regs[mask, lane] == 0:
+        lane += 1
+    address, _ = address_of(regs[row[field.ADDRESS], lane], shared_part(regs, row), access[row[field.ACCESS]])
+    progress[at.AWAITED] = after
+    progress[at.AWAITED_PLACE] = np.int64(address)
+
+
+@compiled
 def run_lockstep_group(
     code, config, regs, shared, shared16, storage, storage16, access, patterns,
     workgroup, workgroups_per_batch, progress, events, probes, probes_at, watch, watch_at, queue, snapshot,
 ):  # fmt: skip
     """Continue the program for a batch of workgroups from `workgroup` on, at `progress`.
 
-    Runs to the end or, if a batch has several lockstep groups, to the next barrier, or to the end of an iteration of a
-    loop that waits for others. Returns False if it pauses in a
-    loop, because a limit is reached or its state repeats.
+    Runs to the end or, if a batch has several lockstep groups, until it lets others go on (see `turns`). Returns False
+    if it pauses in a loop, because a limit is reached or its state repeats.
     """
     start, pitch, size = address_of_first(regs), pitch_of(regs), config[at.LANES]
     context = lend(  # to `tile` and `add_up`
@@ -281,6 +242,8 @@ def run_lockstep_group(
     lanes_in_use = (workgroups_per_batch if config[at.LANE_PITCH] == 1 else config[at.WORKGROUPS_PER_BATCH]) * size
     pc, budget, epoch = progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED]
     work = progress[at.WORK_LEFT]
+    shares, switches, patient_until = config[at.LOCKSTEP_GROUPS] > 1, config[at.SWITCHES] == 1, budget - _PATIENCE
+    stops = np.int64(_GOES_ON)
     while True:  # once per change of the width, which is constant in the inner loop
         width = progress[at.WIDTHS + progress[at.LEVEL]]
         lanes = min(lanes_in_use, width)
@@ -300,6 +263,9 @@ def run_lockstep_group(
                     pc += field.FOUR - 1
                 else:
                     memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
+                if switches and access[row[field.ACCESS], at.RACING] == 1:
+                    stops = at.READY
+                    break
             elif what >= _FIRST_PROBE:
                 probe(
                     regs, row, config, access, storage, shared, patterns,
@@ -323,10 +289,13 @@ def run_lockstep_group(
                             progress[at.BUDGET_LEFT], progress[at.WORK_LEFT] = budget, work
                             progress[at.PAUSED] = 1 + row[field.LOOP]
                             return False
-                    if row[field.WAITS] == 1 and config[at.LOCKSTEP_GROUPS] > 1:
-                        progress[at.PC], progress[at.BUDGET_LEFT] = row[field.TARGET], budget
-                        progress[at.BARRIERS_PASSED], progress[at.WORK_LEFT] = epoch, work
-                        return True
+                    waits = shares and row[field.WAITS] == 1
+                    if waits:
+                        budget += 1  # waiting is limited by work alone
+                        progress[at.PATIENCE_LEFT] -= 1
+                    if (waits and progress[at.PATIENCE_LEFT] < 0) or (shares and budget < patient_until):
+                        stops, pc, progress[at.AT_LOOP] = at.SPINS, np.int64(row[field.TARGET]), row[field.LOOP]
+                        break
                 pc = row[field.TARGET]
             elif what == op.JUMP_ZERO:
                 if regs[row[field.CONDITION], at.FIRST_LANE] == 0:
@@ -352,12 +321,11 @@ def run_lockstep_group(
             elif op.COPY <= what <= op.MASK or what == op.LENGTH:
                 move_rows(regs, row, access, lanes, width, config[at.WIDTH])
             elif what == op.BARRIER:
-                at_barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events, watch_at)
                 epoch += 1
-                if config[at.LOCKSTEP_GROUPS] > 1:
-                    progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED] = pc, budget, epoch
-                    progress[at.WORK_LEFT] = work
-                    return True
+                if shares:
+                    stops = at.AT_BARRIER
+                    break
+                at_barrier(regs, row, config, workgroup, workgroups_per_batch, epoch - 1, events, watch_at)
             elif what == op.LEARN:
                 learn(regs, row[field.ADDRESS], patterns, width)
             elif what == op.HALT:
@@ -366,8 +334,29 @@ def run_lockstep_group(
                 return True
             elif what >= op.FIRST_COLLECTIVE:
                 collective(regs, row, config, workgroups_per_batch)
+                if switches:
+                    stops = at.READY
+                    break
             else:
+                if shares:
+                    note_awaited(regs, row, access, progress, pc, lanes)
                 atomic(regs, row, access[row[field.ACCESS]], storage, shared, lanes)
+                if switches:
+                    stops = at.READY
+                    break
+        if stops != _GOES_ON:
+            add_what_waits(width, queue, context)
+            progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED] = pc, budget, epoch
+            progress[at.WORK_LEFT], progress[at.STOPPED] = work, stops
+            return True
+
+
+@compiled
+def pause_spinning(progress):
+    """Pause all lockstep groups that spin: the state has come back."""
+    for s in range(len(progress)):
+        if progress[s, at.STOPPED] == at.SPINS:
+            progress[s, at.PAUSED], progress[s, at.REPEATED] = 1 + progress[s, at.AT_LOOP], 1
 
 
 @part(TABLE, FILES, TABLE, NUMBERS, WORDS, LONG, LONG)
@@ -407,34 +396,6 @@ def begin(configs, regs, progress, order, shared, workgroup, workgroups_per_batc
         shared[word] = (config[at.FILL] + word * config[at.FILL_STEP]) & 0xFFFFFFFF
 
 
-@part(NUMBERS, LONG, returns=LONG)
-def draw_turns(turns, seed):
-    """Draw the order in which lockstep groups run to the next barrier. Returns the seed of the next draw."""
-    last = turns.size - 1
-    for i in range(turns.size):
-        turns[i] = last - i if seed == at.BACKWARD else i
-    if seed <= 0:
-        return seed
-    for i in range(last, 0, -1):
-        seed = (seed * 25214903917 + 11) & 0xFFFFFFFFFFFF
-        other = (seed >> 17) % (i + 1)
-        turns[i], turns[other] = turns[other], turns[i]
-    return max(seed, 1)
-
-
-@part(TABLE, NUMBERS, returns=LONG)
-def least_epoch(progress, config):
-    """Return the fewest barriers that a lockstep group has passed, of those that have not ended.
-
-    Groups that have passed more wait for the others, unless they are workgroups of their own.
-    """
-    least = _NEVER
-    for lockstep_group in range(len(progress)):
-        if progress[lockstep_group, at.PC] >= 0 and config[at.BESIDE] == 0:
-            least = min(least, progress[lockstep_group, at.BARRIERS_PASSED])
-    return least
-
-
 _ALL = types.Tuple(
     (PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE, WORDS)
 )
@@ -445,9 +406,9 @@ _recorded = recorded(_ALL)
 def run(address):
     """Run workgroups FIRST_WORKGROUP to END_WORKGROUP, on the arrays at this address. Returns how many finished.
 
-    A workgroup is one lockstep group or several, which take turns from barrier to barrier; or the workgroups of a batch
-    (BESIDE) take turns, each a lockstep group. Groups are the first axis of
-    `configs`, `regs`, `patterns` and `progress`. RESUMES continues a batch of one lockstep group that has paused.
+    A batch is one lockstep group or several, each a workgroup or a part of one, which take turns. Groups are the first
+    axis of `configs`, `regs`, `patterns` and `progress`. RESUMES continues a batch of one lockstep group that has
+    paused.
     """
     (
         code, configs, regs, shared, storage, access, events, patterns, progress, turns, order, probes, watch, queue,
@@ -457,12 +418,12 @@ def run(address):
     storage16 = storage.view(np.uint16)
     probes_at, watch_at = lend(probes), lend(watch)
     config = configs[_FIRST_GROUP]
-    seed = config[at.SEED]
-    workgroup, resumes = config[at.FIRST_WORKGROUP], config[at.RESUMES] == 1
+    turns[at.TURN_SEED] = config[at.SEED]
+    workgroup, resumes, shares = config[at.FIRST_WORKGROUP], config[at.RESUMES] == 1, config[at.LOCKSTEP_GROUPS] > 1
     while workgroup < config[at.END_WORKGROUP]:
         in_batch = max(config[at.WORKGROUPS_PER_BATCH], config[at.BESIDE])
         workgroups_per_batch = min(in_batch, config[at.END_WORKGROUP] - workgroup)
-        per_row = np.int64(1) if config[at.BESIDE] > 0 else workgroups_per_batch
+        per_row = np.int64(1) if shares else workgroups_per_batch
         if resumes:
             progress[_FIRST_GROUP, at.PAUSED] = 0
         else:
@@ -470,23 +431,32 @@ def run(address):
             restart(queue)
             if config[at.WATCHES] == 1:
                 watch_batch(workgroups_per_batch, watch_at)
+            if shares:
+                begin_turns(turns, configs, progress)
         resumes = False
-        running = True
-        while running:
-            running = False
-            seed, epoch = draw_turns(turns, seed), least_epoch(progress, config)
-            for turn in range(turns.size):
-                s = turns[turn]
-                if progress[s, at.PC] < 0 or progress[s, at.BARRIERS_PASSED] > epoch:
-                    continue
-                if not run_lockstep_group(
-                    code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
-                    workgroup + configs[s, at.PLACE], per_row, progress[s], events, probes, probes_at, watch, watch_at,
-                    queue, snapshot,
-                ):  # fmt: skip
+        s = np.int64(_FIRST_GROUP)
+        while s >= 0:
+            if shares:
+                s = next_group(turns, configs, progress, regs, shared, storage)
+                if s == NONE:
+                    break
+                if s == STUCK:
+                    pause_spinning(progress)
                     return workgroup - config[at.FIRST_WORKGROUP]
-                running |= progress[s, at.PC] >= 0
-        settle(config, per_row, probes)
+                progress[s, at.WORK_LEFT] = turns[at.TURN_WORK]
+            if not run_lockstep_group(
+                code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
+                workgroup + configs[s, at.PLACE], per_row, progress[s], events, probes, probes_at, watch, watch_at,
+                queue, snapshot,
+            ):  # fmt: skip
+                return workgroup - config[at.FIRST_WORKGROUP]
+            if not shares:
+                break
+            turns[at.TURN_WORK] = progress[s, at.WORK_LEFT]
+            if after_turn(turns, configs, progress, s) == 1:
+                meet(code, configs, regs, progress, s, events, workgroup, watch_at)
+                release(turns, configs, progress, configs[s, at.PLACE])
+        settle(config, workgroups_per_batch, probes)
         workgroup += workgroups_per_batch
         if config[at.STOP] == 1 and watch.races[at.HEADER, at.BARRIER_NEEDED] > 0:
             break

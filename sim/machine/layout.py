@@ -52,6 +52,17 @@ READER = _ENTRIES.code("reader", "a load since then")
 OTHER = _ENTRIES.code("other", "a load by another invocation")
 VALUE = _ENTRIES.code("value", "what was stored (`words` only)")
 
+_STOPS = Codes("stops", "why a lockstep group has let others go on")
+READY = _STOPS.code("ready", "it may go on at once")
+AT_BARRIER = _STOPS.code("at_barrier", "it waits at a barrier for the others of its workgroup")
+SPINS = _STOPS.code("spins", "it is in a loop that may wait for others")
+ENDED = _STOPS.code("ended", "its invocations have ended")
+
+_PICKS = Codes("picks", "which lockstep group goes on next")
+ROUNDS = _PICKS.code("rounds", "each in turn, round by round, in the order that SEED says")
+DRAWN = _PICKS.code("drawn", "one that is drawn")
+PRIORITIES = _PICKS.code("priorities", "the one of the highest priority, which it loses at steps that are drawn")
+
 FORWARD, BACKWARD = 0, -1  # seeds: in ascending order, in descending order; any other draws an order
 
 # ---- a launch ----------------------------------------------------------------------------------------
@@ -73,15 +84,20 @@ WIDTH = CONFIG.field("width", "lanes", "lanes of a register row")
 IGNORED_BARRIER = CONFIG.field("ignored_barrier", "site", "barrier that orders no memory; -1: none")
 STOP = CONFIG.field("stop", "flag", "stop after the batch in which the ignored barrier was needed")
 SEED = CONFIG.field("seed", "seed", "order in which lockstep groups take turns: 0 ascending, -1 descending, else drawn")
-LOCKSTEP_GROUPS = CONFIG.field("lockstep_groups", "groups", "lockstep groups of a workgroup")
+LOCKSTEP_GROUPS = CONFIG.field("lockstep_groups", "groups", "lockstep groups of a batch; 1: all its lanes are one")
 WATCHES = CONFIG.field("watches", "flag", "the program has watching probes")
 FILL = CONFIG.field("fill", "bits", "initial value of the first word of workgroup memory")
 FILL_STEP = CONFIG.field("fill_step", "bits", "by how much the initial value grows from word to word, modulo 2^32")
 LANE_OFFSET = CONFIG.field("lane_offset", "lanes", "local invocation index of the group's first lane")
 LANE_PITCH = CONFIG.field("lane_pitch", "lanes", "distance in a row from lane to lane of a workgroup")
 GROUP_PITCH = CONFIG.field("group_pitch", "lanes", "distance in a row from workgroup to workgroup")
-BESIDE = CONFIG.field("beside", "workgroups", "workgroups of a batch that are lockstep groups of their own; 0: none")
-PLACE = CONFIG.field("place", "position", "of the workgroup in its batch, if it is a lockstep group of its own")
+BESIDE = CONFIG.field("beside", "workgroups", "workgroups of a batch of several lockstep groups; 0: a batch of one")
+PLACE = CONFIG.field("place", "position", "of the group's workgroup in a batch of several lockstep groups")
+WORKGROUP_LANES = CONFIG.field("workgroup_lanes", "lanes", "invocations of one workgroup")
+PICK = CONFIG.field("pick", "code", "which lockstep group goes on next: see picks")
+SWITCHES = CONFIG.field("switches", "flag", "others may go on after atomic and subgroup operations, and races")
+DEPTH = CONFIG.field("depth", "priorities", "1 + how often a lockstep group loses its priority")
+PATIENCE = CONFIG.field("patience", "jumps", "turns in loops that wait before a lockstep group lets others go on")
 SAMPLING = CONFIG.field("sampling", "flag", "count the lanes that loops need")
 
 ABSENT_BITS = 32  # lanes in each number of ABSENT
@@ -96,6 +112,12 @@ PAUSED = PROGRESS.field("paused", "loop", "1 + number of the loop in which it ha
 TO_COMPARE = PROGRESS.field(
     "to_compare", "jumps", "backward jumps left at which to compare its state with the snapshot"
 )
+STOPPED = PROGRESS.field("stopped", "code", "why it has let others go on: see stops")
+SPUN_AT = PROGRESS.field("spun_at", "instruction", "next instruction when it last spun; 0: it has gone on since")
+AWAITED = PROGRESS.field("awaited", "instruction", "1 + the last atomic operation; 0: none")
+AWAITED_PLACE = PROGRESS.field("awaited_place", "units", "the address that its first active lane accessed")
+PATIENCE_LEFT = PROGRESS.field("patience_left", "jumps", "of PATIENCE")
+PRIORITY = PROGRESS.field("priority", "number", "the higher, the sooner it goes on")
 REPEATED = PROGRESS.field("repeated", "flag", "its state was that of the snapshot")
 DIFFERED = PROGRESS.field("differed", "register row", "row that differed from the snapshot at the last comparison")
 AT_LOOP = PROGRESS.field("at_loop", "loop", "snapshot: number of the loop that jumped backward")
@@ -110,6 +132,23 @@ ACTIVE_LANES = PROGRESS.field("active_lanes", "lanes", "lanes up to the last act
 TURNS = PROGRESS.field("turns", "jumps", "backward jumps of each loop in this batch", count=MOST_LOOPS)
 TURNED = PROGRESS.field("turned", "jumps", "budget left when each loop last jumped backward", count=MOST_LOOPS)
 
+TURNS_TAKEN = Table(
+    "turns", "batch of several lockstep groups", "who goes on next; then lists, see `machine.turns`", prefix="TURN_"
+)
+TURN_SEED = TURNS_TAKEN.field("seed", "seed", "of the next draw")
+TURN_LISTED = TURNS_TAKEN.field("listed", "groups", "lockstep groups in the list of those that are ready")
+TURN_NEXT = TURNS_TAKEN.field("next", "position", "ROUNDS: in the list, of the next one")
+TURN_STEPS = TURNS_TAKEN.field("steps", "turns", "turns taken in this batch")
+TURN_WOKEN = TURNS_TAKEN.field("woken", "turns", "TURN_STEPS when those that spin were last let go on")
+TURN_CHANGED = TURNS_TAKEN.field("changed", "flag", "since then one has left its loop, met others, or ended")
+TURN_STILL = TURNS_TAKEN.field("still", "times", "how often in a row none had")
+TURN_STATE = TURNS_TAKEN.field("state", "hash", "of the state that later ones are compared with")
+TURN_COMPARED = TURNS_TAKEN.field("compared", "times", "later states that were compared with it")
+TURN_SAME = TURNS_TAKEN.field("same", "times", "of those, the ones that were the same")
+TURN_DROPS = TURNS_TAKEN.field("drops", "times", "PRIORITIES: how often one has lost its priority")
+TURN_DROP_AT = TURNS_TAKEN.field("drop_at", "turns", "PRIORITIES: TURN_STEPS at which the next one does")
+TURN_WORK = TURNS_TAKEN.field("work", "costs by lanes", "work in loops that all lockstep groups have left")
+
 ACCESS = Table("access", "way of accessing memory", "where the accessed units are, and their bounds")
 BASE = ACCESS.field("base", "units", "first unit of the variable, in its memory")
 LIMIT = ACCESS.field("limit", "units", "highest address that is in bounds")
@@ -119,6 +158,7 @@ SPACE = ACCESS.field("space", "code", "memory that holds the variable: see space
 POLICY = ACCESS.field("policy", "code", "what an out-of-bounds access does: see policies")
 COUNT_OF = ACCESS.field("count_of", "elements", "length of the array")
 STRIDE = ACCESS.field("stride", "units", "distance from element to element of the array")
+RACING = ACCESS.field("racing", "flag", "a load or a store races: others may go on after it")
 
 PATTERNS = Table("patterns", "register row", "the pattern that `learn` has found in it")
 SHAPE = PATTERNS.field("shape", "code", "see shapes")

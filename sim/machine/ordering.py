@@ -24,7 +24,6 @@ from .memory import shared_part
 from .shadow import WATCH
 
 _borrowed = borrower(WATCH)
-_ONLY = 0  # the one workgroup of the batch
 _NO_MASK = 0  # any row, where the mask is not read
 _BITS, _MANY = 16, 0xFFFF  # fields of a summary: barriers passed, stored by, loaded by
 
@@ -69,21 +68,23 @@ def touch(s, place, group, me, writes, since, counted):
 @compiled
 def touch_lanes(w, s, slot, addresses, mask, masked, extra, writes, config, workgroup):
     """Note an access lane by lane. Returns how many of its grains only the ignored barrier orders."""
-    row, clocks, found = w.table[slot], w.clocks[_ONLY], np.int64(0)
+    row, clocks, found = w.table[slot], w.clocks[config[at.PLACE]], np.int64(0)
     limit, kind = np.uint32(row[at.WATCHED_LIMIT]), row[at.WATCHED_MEMORY]
     since, counted = clocks[at.PASSED_SINCE + kind], clocks[at.ORDERED_SINCE + kind]
     for lane in range(config[at.LANES]):
         address = np.uint32(addresses[lane] + extra)
         if address <= limit and not (masked and mask[lane] == 0):
-            first = row[at.WATCHED_BASE] + np.int64(address) * row[at.WATCHED_FACTOR]
+            first = row[at.WATCHED_BASE] + config[at.PLACE] * row[at.WATCHED_PITCH]
+            first += np.int64(address) * row[at.WATCHED_FACTOR]
+            me = np.int64(config[at.LANE_OFFSET] + lane + 1)
             for place in range(first, first + row[at.WATCHED_GRAINS]):
-                found += touch(s, place, np.uint32(workgroup + 1), np.int64(lane + 1), writes, since, counted)
+                found += touch(s, place, np.uint32(workgroup + 1), me, writes, since, counted)
     return found
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG)
 def watch_order(regs, row, config, workgroup, watch_at):
-    """Note an access. The batch must be one workgroup."""
+    """Note an access. The lockstep group must be of one workgroup."""
     w = _borrowed(watch_at)
     slot, mask = np.int64(row[field.SLOT]), regs[max(np.int64(row[field.MASK]), _NO_MASK)]
     s = w.workgroup if w.table[slot, at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP else w.storage

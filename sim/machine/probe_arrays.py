@@ -180,3 +180,8 @@ def kept_words(code: NDArray[np.int32], lanes: int) -> int:
         if op.CHECKED in code[:, field.OP]
         else 1
     )
+
+
+def make_turns(groups: int, beside: int) -> NDArray[np.int64]:
+    """Make the array that says who goes on next, for so many lockstep groups of so many workgroups (see `turns`)."""
+    return np.zeros(at.TURNS_TAKEN.size + groups + 2 * beside, np.int64)

@@ -48,13 +48,24 @@ def count(regs, row, config, workgroups_per_batch, lanes, p, probes_at):
 
 
 @inlined
+def first_of(config):
+    """Return the number in a batch of the first invocation of a lockstep group."""
+    return config[at.PLACE] * config[at.WORKGROUP_LANES] + config[at.LANE_OFFSET]
+
+
+@inlined
 def count_all(row, config, workgroups_per_batch, p):
     """`count` with all lanes active."""
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP_SIZE], p.blocks[row[field.BLOCK]]
     tally[at.EXECUTIONS] += workgroups_per_batch * ((size + subgroup - 1) // subgroup)
     for column in range(at.ACTIVE, at.BLOCK_SIZE):
         tally[column] += workgroups_per_batch * size
-    p.worked[at.ALL_WORKED] |= row[field.ACCESSES] == 1
+    if config[at.LOCKSTEP_GROUPS] == 1:
+        p.worked[at.ALL_WORKED] |= row[field.ACCESSES] == 1
+    elif row[field.ACCESSES] == 1:
+        first = first_of(config)
+        for lane in range(first, first + size):
+            p.working[lane] = 1
 
 
 @inlined
@@ -76,8 +87,9 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
         count_all(row, config, workgroups_per_batch, p)
         return
     if row[field.ACCESSES] == 1 and p.worked[at.ALL_WORKED] == 0:
+        first = first_of(config)
         for lane in range(lanes):
-            p.working[lane] |= mask[lane]
+            p.working[first + lane] |= mask[lane]
     for w in range((lanes + size - 1) // size):
         present = 0
         for start in range(w * size, min((w + 1) * size, lanes), subgroup):
@@ -98,7 +110,7 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
 @compiled
 def settle(config, workgroups_per_batch, p):
     """Add up the invocations that have accessed memory, at the end of a batch."""
-    lanes = workgroups_per_batch * config[at.LANES]
+    lanes = workgroups_per_batch * config[at.WORKGROUP_LANES]
     if p.worked[at.ALL_WORKED] == 1:
         p.worked[at.WORKED_LANES] += lanes
     else:
@@ -184,7 +196,8 @@ def memory_probe(regs, row, config, entry, patterns, lanes, p, probes_at):
     slot = row[field.SLOT]
     known, rule = p.known[slot], p.rules[slot]
     keep = np.uint32((1 << rule[at.SHIFT]) - 1 if row[field.OP] == op.BANKS else rule[at.LINE] - 1)
-    stamp = patterns[row[field.ADDRESS], at.STAMP] if row[field.LEARNED] == 1 and row[field.MASK] < 0 else np.int64(-1)
+    is_learned = row[field.LEARNED] == 1 and row[field.MASK] < 0 and config[at.LOCKSTEP_GROUPS] == 1
+    stamp = patterns[row[field.ADDRESS], at.STAMP] if is_learned else np.int64(-1)
     like = np.int64(0)
     if stamp >= 0 and known[at.KEPT] == lanes and known[at.KEPT_STAMP] == stamp:
         like = like_known(regs, row, entry, keep, patterns, known)
@@ -255,7 +268,7 @@ def outside(regs, row, extra, limit, config, workgroup, workgroups_per_batch, fo
         if address > limit and (row[field.MASK] < 0 or regs[row[field.MASK], lane] != 0):
             group = workgroup + lane // size
             if found[at.OUTSIDE] == 0 or group < found[at.WORKGROUP]:
-                found[at.LANE], found[at.WORKGROUP] = lane % size, group
+                found[at.LANE], found[at.WORKGROUP] = config[at.LANE_OFFSET] + lane % size, group
                 found[at.ADDRESS] = address
             found[at.OUTSIDE] += 1
 
@@ -264,14 +277,15 @@ def outside(regs, row, extra, limit, config, workgroup, workgroups_per_batch, fo
 def note_writers(regs, row, config, entry, workgroup, workgroups_per_batch, probes_at):
     """Note the last writer of each word, in the order of the stores."""
     p = _borrowed(probes_at)
-    size, half, words = config[at.LANES], entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
+    half, words = entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
+    first = 1 + workgroup * config[at.WORKGROUP_LANES] + config[at.LANE_OFFSET]
     extra, limit = shared_part(regs, row), np.uint32(entry[at.LIMIT])
-    for lane in range(workgroups_per_batch * size):
+    for lane in range(workgroups_per_batch * config[at.LANES]):
         address = np.uint32(regs[row[field.ADDRESS], lane] + extra)
         if address <= limit and (row[field.MASK] < 0 or regs[row[field.MASK], lane] != 0):
             place = (entry[at.BASE] + np.int64(address)) >> half
             for word in range(place, place + words):
-                p.writers[word] = 1 + workgroup * size + lane
+                p.writers[word] = first + lane
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG, LONG)

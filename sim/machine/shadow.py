@@ -16,6 +16,8 @@ hits it before the next barrier, the load is only noted, and notes are examined 
 
 For a store by all lanes, the addresses are kept, and whether each lane had grains of its own. If the next store has the
 same addresses, shifted, and all earlier accesses of these grains are ordered before it, it cannot race.
+
+Both hold for whole workgroups: accesses of a batch of several lockstep groups are examined lane by lane.
 """
 
 # Numba infers the types of compiled functions, which have no annotations.
@@ -131,13 +133,13 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, la
     if own:
         w.state[at.READ_WINDOW] = w.state[at.WINDOW]
     for g in range((lanes + size - 1) // size):
-        clocks = w.clocks[g]
+        clocks = w.clocks[g + config[at.PLACE]]
         since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << _CLOCK_SHIFT
-        stamp = stamp_of(w, slot, g)
+        stamp = stamp_of(w, slot, g, config)
         group = np.int64(0) if own else workgroup + g
         w.state[at.OWNER] = workgroup + g if own else 0
         fresh = clocks[at.START] << _CLOCK_SHIFT if row[at.WATCHED_UNWRITTEN] == 1 else np.int64(-1)
-        base = row[at.WATCHED_BASE] + g * row[at.WATCHED_PITCH]
+        base = row[at.WATCHED_BASE] + (g + config[at.PLACE]) * row[at.WATCHED_PITCH]
         for lane in range(min(size, lanes - g * size)):
             address = np.uint32(addresses[g * size + lane] + extra)
             if address > limit or (masked and mask[g * size + lane] == 0):
@@ -148,9 +150,9 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, la
                 place = np.uint64(grain)  # unsigned indices are cheaper
                 if s.stamps[at.WRITER, place] < fresh and unwritten < 0:
                     unwritten = grain
-                read_grain(w, s, place, stamp | lane, group, since, clocks[at.START])
+                read_grain(w, s, place, stamp + lane, group, since, clocks[at.START])
             if unwritten >= 0:
-                note_unwritten(w.unwritten[slot], lane, workgroup + g, unwritten)
+                note_unwritten(w.unwritten[slot], config[at.LANE_OFFSET] + lane, workgroup + g, unwritten)
 
 
 @compiled
@@ -160,7 +162,7 @@ def all_written(w, slot, addresses, extra, config, workgroups_per_batch):
     factor = row[at.WATCHED_FACTOR]
     for g in range(workgroups_per_batch):
         here, fresh = addresses[g * size :], w.clocks[g, at.START] << _CLOCK_SHIFT
-        base = row[at.WATCHED_BASE] + g * row[at.WATCHED_PITCH]
+        base = row[at.WATCHED_BASE] + (g + config[at.PLACE]) * row[at.WATCHED_PITCH]
         for first in range(base, base + row[at.WATCHED_GRAINS]):
             lane = 0  # a gather would be slower
             while lane < size and writers[np.uint64(first + np.int64(np.uint32(here[lane] + extra)) * factor)] >= fresh:
@@ -186,13 +188,13 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
     bits = 8 * row[at.WATCHED_GRAIN]
     kept = np.int64((1 << bits) - 1)
     for g in range((lanes + size - 1) // size):
-        clocks = w.clocks[g]
+        clocks = w.clocks[g + config[at.PLACE]]
         since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << _CLOCK_SHIFT
-        stamp = stamp_of(w, slot, g)
+        stamp = stamp_of(w, slot, g, config)
         group = np.int64(0) if own else workgroup + g
         w.state[at.OWNER] = workgroup + g if own else 0
         fresh = clocks[at.START] << _CLOCK_SHIFT if own else np.int64(1)
-        base = row[at.WATCHED_BASE] + g * row[at.WATCHED_PITCH] + unit * factor
+        base = row[at.WATCHED_BASE] + (g + config[at.PLACE]) * row[at.WATCHED_PITCH] + unit * factor
         for lane in range(min(size, lanes - g * size)):
             address = np.uint32(addresses[g * size + lane] + extra)
             if address > limit or (masked and mask[g * size + lane] == 0):
@@ -206,7 +208,7 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
                     bit = (first + i) * bits
                     old = (np.int64(memory[bit >> 5]) >> (bit & 31)) & kept
                 new = (word >> (i * bits)) & kept
-                write_grain(w, s, place, stamp | lane, group, since, clocks[at.START], old, new, own)
+                write_grain(w, s, place, stamp + lane, group, since, clocks[at.START], old, new, own)
 
 
 @compiled
@@ -266,24 +268,25 @@ def watch_batch(workgroups_per_batch, watch_at):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG)
 def watch_barrier(regs, row, config, workgroup, workgroups_per_batch, watch_at):
-    """Order memory at a barrier. Workgroups without an active lane do not pass it."""
+    """Order memory at a barrier. Workgroups without an active lane do not pass it; of several lockstep groups some has
+    one."""
     w = _borrowed(watch_at)
     size, kind, counts = config[at.LANES], np.int64(row[field.MEMORY]), row[field.SITE] != config[at.IGNORED_BARRIER]
-    everywhere = True
-    if row[field.MASK] >= 0:
+    everywhere, shares = True, config[at.LOCKSTEP_GROUPS] > 1
+    if row[field.MASK] >= 0 and not shares:
         everywhere = all_of(regs[row[field.MASK]], workgroups_per_batch * size)
     if not (everywhere and kind == at.ORDERED_WORKGROUP):
         examine_notes(w, config, workgroup, workgroups_per_batch)
     for g in range(workgroups_per_batch):
-        passes = everywhere
+        passes, clocks = everywhere, w.clocks[g + config[at.PLACE]]
         if not passes:
             for lane in range(g * size, (g + 1) * size):
                 passes |= regs[row[field.MASK], lane] != 0
         if passes:
-            w.clocks[g, at.CLOCK] += 1
-            w.clocks[g, at.PASSED_SINCE + kind] = w.clocks[g, at.CLOCK]
+            clocks[at.CLOCK] += 1
+            clocks[at.PASSED_SINCE + kind] = clocks[at.CLOCK]
             if counts:
-                w.clocks[g, at.ORDERED_SINCE + kind] = w.clocks[g, at.CLOCK]
+                clocks[at.ORDERED_SINCE + kind] = clocks[at.CLOCK]
             else:
                 w.races[at.HEADER, at.BARRIER_PASSED] += 1
     if everywhere and kind == at.ORDERED_WORKGROUP:
@@ -302,7 +305,7 @@ def watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lan
         mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
         read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, lanes)
         return
-    if row[field.LEARNED] != 1 or masked or not within(watched, known, extra):
+    if row[field.LEARNED] != 1 or masked or config[at.LOCKSTEP_GROUPS] > 1 or not within(watched, known, extra):
         mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
         read_lanes(w, w.workgroup, slot, addresses, mask, masked, extra, config, workgroup, lanes)
         return
@@ -428,7 +431,8 @@ def watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lane
     if watched[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP:
         s = w.workgroup
         examine_notes_near(w, watched, lowest, highest, config, workgroup, workgroups_per_batch)
-    plain = not masked and highest <= np.uint32(watched[at.WATCHED_LIMIT]) and watched[at.WATCHED_FACTOR] == 1
+    plain = not masked and config[at.LOCKSTEP_GROUPS] == 1
+    plain &= highest <= np.uint32(watched[at.WATCHED_LIMIT]) and watched[at.WATCHED_FACTOR] == 1
     known, pattern = plain and is_kept(w, slot, addresses, lanes), w.kept[slot]
     if known:
         pattern[at.ROW_MISSES] = 0
@@ -483,19 +487,19 @@ def keep_store(w, s, slot, addresses, extra, unit, config, workgroup, workgroups
     own = watched[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP
     distinct = True
     for g in range(workgroups_per_batch):
-        stamp, base = stamp_of(w, slot, g), watched[at.WATCHED_BASE] + g * watched[at.WATCHED_PITCH] + unit
+        stamp, base = stamp_of(w, slot, g, config), watched[at.WATCHED_BASE] + g * watched[at.WATCHED_PITCH] + unit
         group = np.int64(0) if own else workgroup + g
         for lane in range(size):
             place = np.uint64(base + np.int64(np.uint32(addresses[g * size + lane] + extra)))
-            distinct &= s.stamps[at.WRITER, place] == stamp | lane and np.int64(s.words[at.WRITER, place]) == group
+            distinct &= s.stamps[at.WRITER, place] == stamp + lane and np.int64(s.words[at.WRITER, place]) == group
             row[g * size + lane] = addresses[g * size + lane]
     pattern[at.ROW_DISTINCT], pattern[at.ROW_LANES] = np.int64(distinct), workgroups_per_batch * size
 
 
 @inlined
-def stamp_of(w, slot, g):
-    """Return the stamp of an access by lane 0 of workgroup `g` of the batch, now."""
-    return w.clocks[g, at.CLOCK] << _CLOCK_SHIFT | slot << LANE_BITS
+def stamp_of(w, slot, g, config):
+    """Return the stamp of an access by the first lane of workgroup `g` in a row, now: add the lane."""
+    return w.clocks[g + config[at.PLACE], at.CLOCK] << _CLOCK_SHIFT | slot << LANE_BITS | config[at.LANE_OFFSET]
 
 
 @compiled
@@ -518,10 +522,10 @@ def write_distinct(w, s, slot, values, addresses, extra, unit, config, workgroup
     bits = np.uint32((1 << (8 * row[at.WATCHED_GRAIN])) - 1)
     for g in range(workgroups_per_batch):
         here, base = addresses[g * size :], row[at.WATCHED_BASE] + g * row[at.WATCHED_PITCH] + unit
-        stamp, stored = stamp_of(w, slot, g), values[g * size :]
+        stamp, stored = stamp_of(w, slot, g, config), values[g * size :]
         for lane in range(size):
             place = np.uint64(base + np.int64(np.uint32(here[lane] + extra)))
-            writers[place], kept[place] = stamp | lane, stored[lane] & bits
+            writers[place], kept[place] = stamp + lane, stored[lane] & bits
             if not own:
                 groups[place] = np.uint32(workgroup + g)
     return True

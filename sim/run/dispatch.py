@@ -30,6 +30,7 @@ from ..launch.device_memory import DeviceMemory
 from ..launch.launch import Launch, RunOptions
 from ..launch.long_loops import Stopped
 from ..launch.partition import Outcome
+from ..launch.schedules import LOCKSTEP, Schedule
 from ..launch.workgroup_classes import Classes, run_classes
 from ..machine.layout import VECTOR_LANES
 from ..models import Device
@@ -58,7 +59,7 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
 @frozen
 class Dispatch:
     """Everything that determines a run. `ready_memory`: memories that hold the bindings already, for the first runs;
-    `stops`: how runs without probes were stopped in a loop."""
+    `stops`: how runs without probes were stopped in a loop; `units`: those that had to take turns so that it ended."""
 
     pipeline: Pipeline
     bound: list[Bound]
@@ -67,6 +68,7 @@ class Dispatch:
     how: RunOptions
     ready_memory: list[DeviceMemory] = field(default_factory=lambda: list[DeviceMemory]())
     stops: list[Stopped] = field(default_factory=lambda: list[Stopped]())
+    units: list[str] = field(default_factory=lambda: list[str]())
 
     @property
     def lanes(self) -> int:
@@ -75,9 +77,9 @@ class Dispatch:
 
     def workgroups_per_batch(self, how: RunOptions) -> int:
         """Return how many workgroups run side by side in the lanes of one batch."""
-        if how.schedule.granularity == "turns":
+        if how.schedule.takes_turns:
             return min(how.schedule.beside, prod(self.grid))
-        if how.schedule.granularity != "workgroup" or how.ignored is not None:
+        if how.ignored is not None:
             return 1
         usual = 1 if self.lanes >= _LANES_PER_BATCH // 4 else _LANES_PER_BATCH // self.lanes
         return max(1, min(max(usual, how.schedule.beside), prod(self.grid)))
@@ -101,7 +103,7 @@ class Dispatch:
         nor an address."""
         bound = [vary(b) if self.influence.only_data(b.variable.name) else b for b in self.bound]
         changed = [new.variable.name for old, new in zip(self.bound, bound, strict=True) if old is not new]
-        return replace(self, bound=bound, ready_memory=[], stops=[]), changed
+        return replace(self, bound=bound, ready_memory=[], stops=[], units=[]), changed
 
     @property
     def rounding(self) -> Rounding:
@@ -114,12 +116,49 @@ class Dispatch:
     def run(
         self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, /, **changes: Unpack[Changes]
     ) -> tuple[Launch, Outcome]:
-        """Run it with these probes, and with any `changes` to its options."""
+        """Run it with these probes, and with any `changes` to its options.
+
+        Where a loop waits for invocations in lockstep with it, or for workgroups that have not begun, it runs again,
+        with ever smaller units that take turns, until it ends. If it never does, the last run counts whose state
+        repeats.
+        """
         how = replace(self.how, **changes)
+        how = replace(how, schedule=how.schedule.sized(*self._sizes))
+        finer = how.schedule.finer(*self._sizes)
+        if self.units:
+            finer = [each for each in finer if each.granularity in self.units] or finer
+            how = replace(how, schedule=finer.pop(0) if finer else how.schedule)
+        launch, outcome = self._run(how, probes, progress)
+        if outcome.stopped is None or not launch.may_wait(outcome.stopped):
+            return launch, outcome
+        if finer:  # it may wait, so that its own state proves nothing
+            outcome = replace(outcome, stopped=replace(outcome.stopped, turned=None))
+        proven = launch, outcome
+        for schedule in finer:
+            launch, outcome = self._run(replace(how, schedule=schedule), probes, progress)
+            if outcome.stopped is None:
+                self.units.append(schedule.granularity)
+                return launch, outcome
+            if outcome.stopped.turned is not None:
+                proven = launch, outcome
+        return proven
+
+    @property
+    def _sizes(self) -> tuple[int, int, int]:
+        """The invocations of a workgroup, the workgroups, and the invocations of a subgroup."""
+        return self.lanes, prod(self.grid), self.device.subgroup_size
+
+    def _run(
+        self, how: RunOptions, probes: frozenset[str], progress: Callable[[int, int], None] | None
+    ) -> tuple[Launch, Outcome]:
         build = partial(_built, self.pipeline, **self._options(probes, how))
         program = build()
-        if program.waits and how.schedule.granularity == "workgroup":
+        if program.waits and how.schedule == LOCKSTEP:
             build = partial(build, workgroups_per_batch=1)  # else one waits for another in lockstep with it
+            program = build()
+        elif program.waits and how.schedule != self._in_turns(how.schedule):
+            how = replace(how, schedule=self._in_turns(how.schedule))
+            build = partial(_built, self.pipeline, **self._options(probes, how))
             program = build()
         device_memory = self.ready_memory.pop() if self.ready_memory else None
         without_probes = partial(self._stopped, how) if program.probe_names else None
@@ -138,11 +177,17 @@ class Dispatch:
             outcome = launch.run()
         return launch, outcome
 
+    def _in_turns(self, schedule: Schedule) -> Schedule:
+        """Return a schedule with all workgroups side by side, as units that take turns."""
+        if schedule.takes_turns:
+            return replace(schedule, beside=0).sized(*self._sizes)
+        return next(iter(schedule.finer(*self._sizes)), schedule)
+
     def _stopped(self, how: RunOptions, chosen: NDArray[np.int64]) -> Stopped | None:
         """Run these workgroups without probes. Returns where they were stopped in a loop, if they were."""
         if not self.stops:
             alike = replace(how, chosen=chosen, threads=1, trace=None, ignored=None)
-            _, outcome = replace(self, how=alike, ready_memory=[]).run(frozenset())
+            _, outcome = replace(self, how=alike, ready_memory=[])._run(alike, frozenset(), None)
             self.stops.extend([] if outcome.stopped is None else [outcome.stopped])
         return self.stops[0] if self.stops else None
 
@@ -201,7 +246,7 @@ class Dispatch:
             if (variable := variables.get(each.variable.name)) is not None
         ]
         how = replace(self.how, budget=budget)
-        return replace(self, pipeline=pipeline, bound=bound, how=how, ready_memory=[], stops=[])
+        return replace(self, pipeline=pipeline, bound=bound, how=how, ready_memory=[], stops=[], units=[])
 
     def launch(self, program: Program, bound: list[Bound]) -> Launch:
         return Launch(program, bound, self.grid, self.device, self.how)

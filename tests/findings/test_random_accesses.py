@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,8 +69,9 @@ def make_on_one_word(seed: int, size: int, groups: int) -> list[Step]:
     return steps
 
 
-def render(steps: list[Step], size: int) -> str:
+def render(steps: list[Step], size: int, wait: str) -> str:
     """The program as WGSL; `at` holds the places, and words past those of all invocations are never used."""
+    flag = "@group(0) @binding(3) var<storage, read_write> flag: atomic<u32>;" if wait else ""
     lines = []
     for k, step in enumerate(steps):
         if not step.where:
@@ -83,10 +85,10 @@ def render(steps: list[Step], size: int) -> str:
 @group(0) @binding(0) var<storage, read> at: array<i32>;
 @group(0) @binding(1) var<storage, read_write> y: array<u32>;
 @group(0) @binding(2) var<storage, read_write> out: array<u32>;
-var<workgroup> t: array<u32, 100>;
+var<workgroup> t: array<u32, 100>; {flag}
 @compute @workgroup_size({size})
 fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3u, @builtin(num_workgroups) n: vec3u) {{
-    let me = g.x * {size}u + i; let count = n.x * {size}u; var sum = 0u; _ = &y;
+    let me = g.x * {size}u + i; let count = n.x * {size}u; var sum = 0u; _ = &y;{wait}
 {body}
     out[me] = sum;
 }}"""
@@ -134,17 +136,67 @@ def test_races_on_one_word_are_those_of_the_plain_detector(
     check(make_on_one_word(seed, size, groups), size, groups)
 
 
-def check(steps: list[Step], size: int, groups: int) -> None:
-    text = render(steps, size)
+# Lane 0 of the workgroup that WAITER names waits for a lane of the workgroup that SETTER names.
+WAIT = """
+    if g.x == WAITER && i == 0u { while atomicLoad(&flag) == 0u {} }
+    if g.x == SETTER && i == SIZEu - 1u { atomicStore(&flag, 1u); }
+"""
+WAITS = {
+    "for a lane of its subgroup": ("0u", "0u", (8, 13)),
+    "for another subgroup": ("0u", "0u", (40, 64)),
+    "for a later workgroup": ("0u", "n.x - 1u", (1, 8, 32)),
+}
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("waits", WAITS)
+def test_races_are_those_of_the_plain_detector_where_units_take_turns(waits: str, seed: int) -> None:
+    waiter, setter, sizes = WAITS[waits]
+    size = random.Random(-seed).choice(sizes)
+    groups = random.Random(seed).choice((2, 3))
+    wait = WAIT.replace("WAITER", waiter).replace("SETTER", setter).replace("SIZE", str(size))
+    make_some = make if seed % 2 else make_on_one_word
+    check(make_some(seed, size, groups), size, groups, wait)
+
+
+def ordered(seed: int, size: int, groups: int) -> list[Step]:
+    """A program without races."""
+    return next(steps for n in range(500) if not truth(steps := make(1000 * n + seed, size, groups), size, groups))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_program_without_races_gives_the_same_outputs_in_every_order(seed: int) -> None:
+    size, groups = random.Random(-seed).choice(((8, 1), (13, 3), (40, 2)))
+    steps = ordered(seed, size, groups)
+    orders = ("lockstep", "mirrored", "subgroup-serial", "reversed", "turns(3)", "side-by-side(0,1)")
+    drawn = (f"random({seed})", f"random({seed + 1})", *(f"pct({seed},{depth})" for depth in (1, 2, 5)))
+    found = {order: run(steps, size, groups, schedule=order, probes="none").outputs for order in (*orders, *drawn)}
+    for outputs in found.values():
+        assert {name: each.tolist() for name, each in outputs.items()} == {
+            name: each.tolist() for name, each in found["lockstep"].items()
+        }
+
+
+def check(steps: list[Step], size: int, groups: int, wait: str = "") -> None:
+    text = render(steps, size, wait)
+    done = run(steps, size, groups, wait, probes=["races"], replay=False)
+    first = next(n for n, line in enumerate(text.splitlines(), 1) if "let me" in line) + 1 + wait.count("\n")
+    found = {frozenset((f.span.line - first, *(n.span.line - first for n in f.notes[:1]))) for f in done.findings}
+    expected = truth(steps, size, groups)
+    assert found <= expected  # none is made up
+    assert bool(found) == bool(expected)  # and where there is one, one is found
+
+
+def run(steps: list[Step], size: int, groups: int, wait: str = "", **options: Any) -> bankshot.Run:
+    text = render(steps, size, wait)
     at = np.full((len(steps), groups, size), -1, np.int32)
     for k, step in enumerate(steps):
         if step.where:
             at[k] = step.where
     count = groups * size
     bindings = {"at": at.ravel(), "y": np.zeros(max(WORDS, count), np.uint32), "out": np.zeros(count, np.uint32)}
-    run = bankshot.simulate(text, grid=groups, bindings=bindings, probes=["races"], replay=False)
-    first = next(n for n, line in enumerate(text.splitlines(), 1) if "let me" in line) + 1
-    found = {frozenset((f.span.line - first, *(n.span.line - first for n in f.notes[:1]))) for f in run.findings}
-    expected = truth(steps, size, groups)
-    assert found <= expected  # none is made up
-    assert bool(found) == bool(expected)  # and where there is one, one is found
+    if wait:
+        bindings["flag"] = np.zeros(1, np.uint32)
+    done = bankshot.simulate(text, grid=groups, bindings=bindings, **options)
+    assert done.finished == groups
+    return done

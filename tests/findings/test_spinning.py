@@ -110,7 +110,8 @@ def test_a_scan_whose_tiles_are_never_stored(size: int) -> None:
     body = SCAN.replace("TAKE", TAKES["by number"]).replace("LOOK_BACK", SILENT)
     (finding,) = [f for f in run(body, size, budget=5000).findings if f.code == "endless-loop"]
     assert finding.workgroup == (1, 0, 0)
-    assert "whether it ends depends on other invocations" in finding.message
+    assert "it waits for others, which have ended or wait, too" in finding.message
+    assert finding.notes[0].message.startswith("invocation 0 of workgroup (1, 0, 0) waits for state[0] here")
 
 
 LOCK = "if i == 0u { while atomicExchange(&state[0], 1u) == 1u {} y[0] += 1u; UNLOCK }"

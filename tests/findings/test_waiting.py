@@ -17,11 +17,12 @@ fn main(@builtin(local_invocation_index) i: u32) {
 }
 """
 LOCKED = " y[0] += 1.0; atomicStore(&lock, 0u);"
+KEPT = " y[0] += 1.0;"
 
 
-def endless(body):
+def endless(body, **options):
     bindings = {"lock": np.zeros(1, np.uint32), "y": np.zeros(32, np.float32)}
-    run = bankshot.simulate(SHADER.replace("BODY", body), grid=1, bindings=bindings, budget=5000)
+    run = bankshot.simulate(SHADER.replace("BODY", body), grid=1, bindings=bindings, **options)
     return [finding for finding in run.findings if finding.code == "endless-loop"]
 
 
@@ -34,15 +35,15 @@ def endless(body):
         ("var done = false; while !done { if atomicExchange(&lock, 1u) == 0u { done = true; } }", 8, "atomicExchange"),
         ("loop { if i == 0u { break; } continuing { break if atomicLoad(&lock) == 1u; } }", 8, "atomicLoad"),
         ("var seen = array<u32, 2>(); while seen[i & 1u] == 0u { seen[i & 1u] = atomicLoad(&lock); }", 8, "atomicLoad"),
-        ("while subgroupAny(atomicLoad(&lock) == 0u) {}", 8, "atomicLoad"),
     ],
 )
 def test_who_spins_waits_for_others(body, line, name):
-    (finding,) = endless(body + LOCKED)
-    assert "whether it ends depends on other invocations, and WGSL does not guarantee their progress" in finding.message
-    (note,) = finding.notes
-    assert (note.message, note.span.line) == (f"the result of this {name} of lock decides whether it ends", line)
-    assert finding.hint.startswith("invocations of a subgroup run in lockstep")
+    (finding,) = endless(body + KEPT)
+    assert "it waits for others, which have ended or wait, too, and the state of all repeats" in finding.message
+    first, *_ = finding.notes
+    assert first.span.line == line
+    assert SHADER.replace("BODY", body + KEPT)[first.span.start :].startswith(name)
+    assert " for lock here; " in first.message
 
 
 @pytest.mark.parametrize(
@@ -56,9 +57,20 @@ def test_who_spins_waits_for_others(body, line, name):
     ],
 )
 def test_who_turns_for_ever_without_them_does_not(body):
-    (finding,) = endless(body)
+    (finding,) = endless(body, budget=5000)
     assert finding.message.endswith("exceeded 5,000 loop iterations; the run was stopped")
     assert (finding.notes, finding.hint.startswith("if it ends later, raise the budget")) == ((), True)
+
+
+def test_a_subgroup_that_waits_for_itself_does_not_end():
+    (finding,) = endless("while subgroupAny(atomicLoad(&lock) == 0u) {}" + KEPT)
+    assert finding.message == "this loop does not end: its state repeats every iteration; the run was stopped"
+    assert [note.message for note in finding.notes] == ["the result of this atomicLoad of lock decides whether it ends"]
+
+
+@pytest.mark.parametrize("acquire", ["loop { if try_lock() { break; } }", "while !try_lock() {}", "acquire();"])
+def test_lanes_of_a_subgroup_that_wait_for_each_other_end(acquire):
+    assert endless(acquire + LOCKED) == []
 
 
 def test_who_only_tries_again_ends():

@@ -73,8 +73,6 @@ def test_a_state_that_repeats_proves_that_the_loop_does_not_end(body, period, na
 
 
 @pytest.mark.parametrize(("body", "grid"), [
-    ("while atomicLoad(&flag[0]) == 0u { } y[at] = 1u;", 1),  # it waits
-    ("if i == 0u { while y[1] == 0u { } } else { y[at] = 1u; }", 1),  # other invocations run the code after it
     ("while y[4000] == 0u { n ^= y[at]; } y[at] = 1u;", 64),  # a later workgroup stores
     ("while n < 0xffffffffu { n++; } y[at] = n;", 1),
     ("loop { y[at] += 1u; if y[at] == 0xffffffffu { break; } }", 1),
@@ -85,6 +83,21 @@ def test_a_state_that_others_or_the_loop_may_change_proves_nothing(body, grid, p
     message, _ = endless(body, grid, probes=probes)
     assert STILL_RUNS in message
     assert "loop iterations" in message
+
+
+@pytest.mark.parametrize("probes", ["none", "all"])
+def test_a_state_of_all_that_repeats_proves_that_they_wait_in_vain(probes):
+    message, source = endless("\nwhile atomicLoad(&flag[0]) == 0u { } y[at] = 1u;", probes=probes)
+    assert "it waits for others, which have ended or wait, too, and the state of all repeats" in message
+    assert source.startswith("while")
+
+
+@pytest.mark.parametrize("probes", ["none", "all"])
+def test_others_go_on_while_a_loop_waits_on_a_plain_load(probes):
+    """Other invocations run the code after the loop."""
+    done = run("if i == 0u { while y[1] == 0u { } } else { y[at] = 1u; }", probes=probes)
+    assert "endless-loop" not in {finding.code for finding in done.findings}
+    assert done.outputs["y"].tolist() == [0] + [1] * 63
 
 
 def test_the_proof_comes_without_test_settings():
