@@ -192,7 +192,8 @@ def _schedules(launch: Launch, outcome: Outcome) -> list[_Rerun]:
     if launch.invocations > _MOST_SERIAL:
         serial = [each for each in orders if each.granularity == "invocation"]
         orders = [replace(each, granularity="subgroup") if each in serial else each for each in orders]
-    return [_Rerun(_words(order), {"schedule": order}) for order in orders]
+    racing = launch.racing(outcome)
+    return [_Rerun(_words(order), {"schedule": order, "racing": racing}) for order in orders]
 
 
 def _colliding(launch: Launch, outcome: Outcome) -> list[int]:

@@ -26,6 +26,7 @@ class Changes(TypedDict, total=False):
     threads: int | None
     trace: Trace | None
     poisoned: frozenset[int]
+    racing: frozenset[str]
     chosen: NDArray[np.int64] | None
 
 

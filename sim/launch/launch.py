@@ -30,7 +30,7 @@ from .launch_cache import LAUNCH_SETUPS
 from .long_loops import UNLIMITED, WORK, LongLoops, Stopped
 from .machine_arrays import MachineArrays, units_of
 from .partition import Outcome, run_parts, split, total
-from .race_tables import LaunchShadow, Shadow
+from .race_tables import LaunchShadow, Shadow, race_rows
 from .schedules import LOCKSTEP, Schedule
 from .threads import processors
 from .tracing import Trace
@@ -63,6 +63,7 @@ class RunOptions:
     - `trace`: a variable whose values are noted.
     - `poisoned`: shuffles that return poison values for inactive lanes, by their offset in the source.
     - `passes`: optimizations of the program, which change no result.
+    - `racing`: variables with races: units may take turns after each access to them.
     - `chosen`: the workgroups that run, by number in the grid; None: all.
     """
 
@@ -76,6 +77,7 @@ class RunOptions:
     trace: Trace | None = None
     poisoned: frozenset[int] = frozenset()
     passes: Passes = ALL
+    racing: frozenset[str] = frozenset()
     chosen: NDArray[np.int64] | None = None
 
 
@@ -219,6 +221,11 @@ class Launch:
         self.depends_on_order = self.program.interleaved and any(map(_depends_on_order, outcomes))
         return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
 
+    def racing(self, outcome: Outcome) -> frozenset[str]:
+        """Return the variables in which its run has found races."""
+        probes = [self.program.race_probes[int(row[at.RACE_SECOND])] for row in race_rows(outcome.races)]
+        return frozenset(self.program.accesses[probe.access].variable.name for probe in probes)
+
     def may_wait(self, stopped: Stopped) -> bool:
         """Whether the loop in which the run was stopped may wait for others, which would go on if they took turns."""
         return may_wait(self.program, stopped.loop, alone=self.count <= self.program.workgroups_per_batch)
@@ -345,7 +352,13 @@ class Launch:
         return traced
 
     def _access_table(self) -> NDArray[np.int64]:
-        return self._setup.accesses.at(self._places, self._sizes)
+        table = self._setup.accesses.at(self._places, self._sizes)
+        if not self.options.racing:
+            return table
+        racing = [access.variable.name in self.options.racing for access in self.program.accesses]
+        table = table.copy()
+        table[: len(racing) * UNITS_PER_ACCESS, at.RACING] = np.repeat(racing, UNITS_PER_ACCESS)
+        return table
 
     @property
     def _sizes(self) -> dict[str, int]:

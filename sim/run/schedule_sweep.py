@@ -103,7 +103,7 @@ def sweep(dispatch: Dispatch, wanted: Schedules, measured: Measured) -> tuple[li
     """
     began = perf_counter()
     launch, outcome = dispatch.run(frozenset())
-    seen = _Seen(dispatch, launch, outcome)
+    seen = _Seen(dispatch, launch, outcome, measured.launch.racing(measured.outcome))
     for name in wanted.names(launch.invocations):
         if wanted.seconds is not None and seen.count and perf_counter() - began >= wanted.seconds:
             break
@@ -116,11 +116,12 @@ def sweep(dispatch: Dispatch, wanted: Schedules, measured: Measured) -> tuple[li
 @entity
 class _Seen:
     """What the schedules changed so far. `changes`: for each output, the first schedule that changes it, and which
-    elements, in words. The launch is that of lockstep."""
+    elements, in words. The launch is that of lockstep. `racing`: variables with races."""
 
     dispatch: Dispatch
     launch: Launch
     outcome: Outcome
+    racing: frozenset[str]
     count: int = 0
     changes: dict[Key, tuple[str, str]] = field(default_factory=dict[Key, tuple[str, str]])
     differing: list[str] = field(default_factory=list[str])
@@ -146,7 +147,7 @@ class _Seen:
 
     def _run(self, name: str, dispatch: Dispatch) -> tuple[Launch, Outcome]:
         budget = rerun_budget(self.launch, self.outcome)
-        return dispatch.run(frozenset(), budget=budget, threads=1, schedule=schedule(name))
+        return dispatch.run(frozenset(), budget=budget, threads=1, schedule=schedule(name), racing=self.racing)
 
     def smallest_grid(self, key: Key, name: str) -> tuple[int, int, int]:
         """Return the smallest grid, of those with axes that are powers of two, that shows a change of an output."""

@@ -327,7 +327,7 @@ def simulate(
     touched = measured.left.take_touched() if measured.left and "touched" in names else None
     last, finished = measured.left, outcome.finished
     if order != orders.LOCKSTEP:
-        last, again = dispatch.run(frozenset(), schedule=order)
+        last, again = dispatch.run(frozenset(), schedule=order, racing=launch.racing(outcome))
         finished = again.finished
         stopped = {f.span for f in findings}
         findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
