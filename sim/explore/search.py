@@ -6,9 +6,10 @@ operations happen as soon as all who take part have arrived.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
+from itertools import accumulate
 from math import prod
 from time import monotonic
 from typing import Any, NamedTuple
@@ -105,15 +106,17 @@ def search(
     states: int = STATES,
     seconds: float | None = SECONDS,
     reduce: bool = False,
+    lanes: Sequence[int] | None = None,
 ) -> Graph:
     """Find every state that a dispatch can reach, or as many as the limits allow.
 
     `memory`: "sc" or "weak". `states` and `seconds`: limits of the search. `reduce`: leave out states that make no
-    difference to how the dispatch can end; the graph then lacks orders of steps.
+    difference to how the dispatch can end; the graph then lacks orders of steps. `lanes`: the invocations of each
+    workgroup that run, by local index, ascending; None: all.
 
     Raises `WgslError` for what the search cannot run.
     """
-    system = System(dispatch, memory, reduce)
+    system = System(dispatch, memory, reduce, lanes)
     began, graph = monotonic(), Graph(system)
     system.limit(began + (float("inf") if seconds is None else seconds))
     with suppress(OutOfTime):
@@ -130,9 +133,12 @@ def search(
 class System:
     """A dispatch as a system of states. `outputs`: the writable bindings. `reduces`: see `steps`."""
 
-    def __init__(self, dispatch: Dispatch, memory: str, reduces: bool = False) -> None:
+    def __init__(
+        self, dispatch: Dispatch, memory: str, reduces: bool = False, chosen: Sequence[int] | None = None
+    ) -> None:
         self.reduces = reduces
-        lanes, size = dispatch.lanes, dispatch.device.subgroup_size
+        self._chosen = range(dispatch.lanes) if chosen is None else chosen
+        lanes, size = len(self._chosen), dispatch.device.subgroup_size
         count = lanes * prod(dispatch.grid)
         if count > MOST_INVOCATIONS:
             message = f"the dispatch has {count:,} invocations, and the search runs at most {MOST_INVOCATIONS}"
@@ -153,15 +159,29 @@ class System:
         self.memory: Memory = weak if memory == "weak" else Sequential(self.words.initial)
         self.outputs = [b for b in dispatch.bound if b.writable]
         self.invocations = [
-            Invocation(unit, unit // lanes, _inputs(dispatch, unit), self.code, self.words) for unit in range(count)
+            Invocation(unit, unit // lanes, _inputs(dispatch, *self._place(unit)), self.code, self.words)
+            for unit in range(count)
         ]
         self._workgroups = [range(first, first + lanes) for first in range(0, count, lanes)]
         self._subgroups = [
-            range(first, min(first + size, group.stop))
+            range(group.start + first, group.start + first + len(same))
             for group in self._workgroups
-            for first in range(group.start, group.stop, size)
+            for first, same in self._split(size)
         ]
         self._accesses = Accesses()
+
+    def _split(self, size: int) -> list[tuple[int, list[int]]]:
+        """Return the subgroups of a workgroup: the place of the first unit in it, and their local indices."""
+        found: dict[int, list[int]] = {}
+        for lane in self._chosen:
+            found.setdefault(lane // size, []).append(lane)
+        firsts = accumulate((len(same) for same in found.values()), initial=0)
+        return [*zip(firsts, found.values(), strict=False)]
+
+    def _place(self, unit: int) -> tuple[int, int]:
+        """Return the number of its workgroup and the local invocation index of a unit."""
+        workgroup, place = divmod(unit, len(self._chosen))
+        return workgroup, self._chosen[place]
 
     # ---- states ----
 
@@ -259,14 +279,17 @@ class System:
     def _exchange(self, threads: list[Thread], waiting: dict[int, Event], group: range) -> None:
         first = waiting[min(waiting)]
         step = self.code.steps[first.pc]
-        args: dict[int, tuple[Any, ...]] = {unit - group.start: event.args for unit, event in waiting.items()}
-        results = combine(step.op, step.scalar, args, len(group))
+        lanes, size = self.dispatch.lanes, self.dispatch.device.subgroup_size
+        at = {unit: self._place(unit)[1] % size for unit in waiting}
+        args: dict[int, tuple[Any, ...]] = {at[unit]: event.args for unit, event in waiting.items()}
+        first_lane = self._place(group.start)[1] // size * size
+        results = combine(step.op, step.scalar, args, min(size, lanes - first_lane))
         for unit in waiting:
-            threads[unit] = self.invocations[unit].resume(threads[unit], results[unit - group.start])
+            threads[unit] = self.invocations[unit].resume(threads[unit], results[at[unit]])
 
     def place(self, unit: int) -> tuple[tuple[int, int, int], int]:
         """Return the workgroup_id and the local invocation index of a unit."""
-        workgroup, lane = divmod(unit, self.dispatch.lanes)
+        workgroup, lane = self._place(unit)
         x, y, _ = self.dispatch.grid
         return (workgroup % x, workgroup // x % y, workgroup // (x * y)), lane
 
@@ -275,7 +298,7 @@ class System:
         workgroup, lane = self.place(unit)
         if len(self._workgroups) == 1:
             return f"invocation {lane}"
-        return f"workgroup {workgroup}" if self.dispatch.lanes == 1 else f"invocation {lane} of workgroup {workgroup}"
+        return f"workgroup {workgroup}" if len(self._chosen) == 1 else f"invocation {lane} of workgroup {workgroup}"
 
     def changes(self, state: State) -> frozenset[tuple[int, int]]:
         """Return the words of `outputs` that a state has changed, with their values."""
@@ -375,12 +398,11 @@ class System:
                     raise fail("unsupported", message, self.code.span_near(thread.pc))
 
 
-def _inputs(dispatch: Dispatch, unit: int) -> dict[str, int]:
+def _inputs(dispatch: Dispatch, workgroup: int, lane: int) -> dict[str, int]:
     """Return the inputs of an invocation, by name."""
     lanes, subgroup = dispatch.lanes, dispatch.device.subgroup_size
     x, y, _ = dispatch.pipeline.workgroup_size
     width, height, depth = dispatch.grid
-    workgroup, lane = divmod(unit, lanes)
     return {
         "local_x": lane % x,
         "local_y": lane // x % y,

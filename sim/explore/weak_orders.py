@@ -13,8 +13,9 @@ from .witness import taken_steps
 
 
 class _Store(NamedTuple):
-    """The store that a word's newest value is from."""
+    """The store that a word's newest value is from. `step`: its number on the way."""
 
+    step: int
     unit: int
     value: int
     span: Span
@@ -24,17 +25,23 @@ def weak_orders(graph: Graph, ends: Iterable[int]) -> list[Diagnostic]:
     """Return a diagnostic for each pair of places whose accesses take effect out of order on the way to these ends."""
     found: dict[tuple[int, int], Diagnostic] = {}
     for end in ends:
-        for each in _out_of_order(graph, end):
+        seen = [*_out_of_order(graph, end)]
+        for each in [each for each, needed in seen if needed] or [each for each, _ in seen]:
             assert each.span is not None
             other = each.notes[0].span
             found.setdefault((each.span.start, -1 if other is None else other.start), each)
     return [*found.values()]
 
 
-def _out_of_order(graph: Graph, state: int) -> Iterator[Diagnostic]:
-    """Yield what takes effect out of order on a shortest way to a state."""
+def _out_of_order(graph: Graph, state: int) -> Iterator[tuple[Diagnostic, bool]]:
+    """Yield what takes effect out of order on a shortest way to a state, and whether that is needed there.
+
+    It is not where the unit took no step since the store: its access might as well have come before.
+    """
     stores: dict[int, _Store] = {}  # of the newest value of each word
-    for before, after, unit, taken in taken_steps(graph, state):
+    latest: dict[int, int] = {}  # of each unit, the number of its last step
+    for step, (before, after, unit, taken) in enumerate(taken_steps(graph, state)):
+        since, latest[unit] = latest.get(unit, -1), step
         event, span = taken.event, graph.system.code.span(taken.event.pc)
         if taken.results is None or span is None:
             continue
@@ -46,9 +53,10 @@ def _out_of_order(graph: Graph, state: int) -> Iterator[Diagnostic]:
             if said is not None:
                 name = graph.system.words.name(event.word)
                 note = Note(f"{name} is stored here, and no barrier orders the two", newest.span)
-                yield Diagnostic(WEAK_ORDER.severity, WEAK_ORDER.code, said, span, (note,), WEAK_ORDER.hint)
+                found = Diagnostic(WEAK_ORDER.severity, WEAK_ORDER.code, said, span, (note,), WEAK_ORDER.hint)
+                yield found, waited or since > newest.step
         if event.op != "load" and (newest is None or value != newest.value):
-            stores[event.word] = _Store(unit, value, span)
+            stores[event.word] = _Store(step, unit, value, span)
 
 
 def _said(graph: Graph, unit: int, taken: Taken, newest: _Store, value: int, waited: bool) -> str | None:

@@ -24,7 +24,8 @@ SECONDS = 60.0  # more than any of these searches takes
 
 def run(body, *, grid=100, size="256", words=128):
     given = {"m": np.zeros(words, np.uint32), "y": np.zeros(64, np.uint32)}
-    module = bankshot.check(HEAD.format(body=body, size=size), uniformity="off")
+    enable = "enable subgroups;" if "subgroup" in body else ""
+    module = bankshot.check(enable + HEAD.format(body=body, size=size), uniformity="off")
     return bankshot.simulate(module, grid=grid, bindings=given, probes="none")
 
 
@@ -51,13 +52,33 @@ def test_guarded_message_passing_between_workgroups_is_found():
     stored, how = finding.notes
     assert stored.span is not None
     assert stored.span.text == "atomicStore(&m[0], 42u)"
-    assert how.message.endswith("in a grid of 2 x 1 x 1, with 1 invocation in each workgroup")
+    assert how.message.endswith("all orders of invocation 0 in each workgroup of a grid of 2 x 1 x 1")
 
 
 def test_the_first_axis_that_is_longer_than_one_is_searched():
     body = GUARDED.replace("w.x", "w.y")
     (finding,) = found("if i != 0u { return; }" + body, grid=(1, 100))
     assert "grid of 1 x 2 x 1" in finding.notes[-1].message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if i == 255u {" + GUARDED + "}",
+        GUARDED.replace("w.x == 0u", "w.x == 0u && i == 0u").replace("else if", "else if i == 255u &&"),
+    ],
+    ids=["both", "one"],
+)
+def test_the_last_invocation_may_pass_it_on(body):
+    (finding,) = found(body)
+    assert finding.span is not None
+    assert finding.span.text == "atomicLoad(&m[0])"
+
+
+def test_subgroups_of_the_invocations_that_run_are_those_of_the_workgroup():
+    body = GUARDED.replace("w.x == 0u", "subgroupAdd(1u) > 0u && i == 0u").replace("else if", "else if i == 32u &&")
+    (finding,) = found(body, grid=1)
+    assert "invocations 0 and 32" in finding.notes[-1].message
 
 
 def test_it_is_right_where_one_word_holds_both():
