@@ -87,7 +87,7 @@ def _judged(
     dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding], replay: bool
 ) -> list[Finding]:
     """Return the findings, with verdicts if `replay`, and those that only reruns show. All workgroups have run."""
-    judged = Judge(_verdicts(dispatch), launch, outcome).judge(findings) if replay and findings else list(findings)
+    judged = Judge(verdicts_of(dispatch), launch, outcome).judge(findings) if replay and findings else list(findings)
     if "uninit" in probes:
         judged += find_unwritten_atomics(dispatch.run, launch, outcome, judged)
     if "bounds" in probes:
@@ -98,7 +98,7 @@ def _judged(
     return judged
 
 
-def _verdicts(dispatch: Dispatch) -> Verdicts:
+def verdicts_of(dispatch: Dispatch) -> Verdicts:
     """Return what the verdicts of a dispatch are decided with."""
 
     def varied() -> tuple[Verdicts, list[str]]:
