@@ -23,7 +23,7 @@ def one_for_each_cause(findings: Iterable[Finding], found: Cures) -> list[Findin
         one, first = _joined(cure.races), cure.races[0]
         also = tuple(Note(f"this ends with the race: {f.message}", f.span) for f in found.gone if number == 0)
         of_cause[first] = replace(one, hint=cure.sentence, notes=(*one.notes, *also))
-    for group in _connected(found.left):
+    for group in connected(found.left):
         one = _joined(group)
         note = (Note(f"{found.gave_up}, and none of them ends this race"),) if found.gave_up else ()
         of_cause[group[0]] = replace(one, notes=(*one.notes, *note))
@@ -47,7 +47,7 @@ def _other(race: Finding) -> Span:
     return race.spans[1][1]
 
 
-def _connected(races: tuple[Finding, ...]) -> list[tuple[Finding, ...]]:
+def connected(races: tuple[Finding, ...]) -> list[tuple[Finding, ...]]:
     """Group races that share a place."""
     groups: list[tuple[set[object], list[Finding]]] = []
     for race in races:

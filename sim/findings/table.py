@@ -140,9 +140,10 @@ REDUNDANT_BARRIER = Kind(
     code="redundant-barrier",
     severity="info",
     title="A barrier orders nothing in this run",
-    message="this {barrier} orders nothing in this run: no accesses to {space} memory race without it",
+    message="this {barrier} orders nothing in this run: {why}",
     hint="try other sizes before you remove it; of several, remove one at a time",
-    evidence="a rerun for each barrier, in which that barrier orders nothing, finds no new race",
+    evidence="a rerun for each barrier, in which that barrier orders nothing, finds no new race; where it separates "
+    "atomic operations, reruns without it change no output",
     probe="redundant",
 )
 UNINIT = Kind(

@@ -100,6 +100,10 @@ def _is_unordered(facts: Facts, access: Access) -> bool:
     return bool(facts.names & {"atomics", "commuting"}) and access.variable in facts.written
 
 
+def _counts_for_order(facts: Facts, item: ir.Memory) -> bool:
+    return "plain" not in facts.names or not isinstance(item, ir.Atomic)
+
+
 def _counts_as_load(facts: Facts, item: ir.Memory) -> bool:
     """Whether shadow memory keeps an atomic operation as a load. With `commuting`, updates are kept so, of which it has
     two for each word, and everything else as a store, so that an update hides no earlier one."""
@@ -127,7 +131,7 @@ PROBES = (
     Probe("touched", _ALL, _if_requested("touched", _is_storage)),
     Probe("writers", _ALL, _if_requested("writers", _writes_storage)),
     Probe("meets", _ALL, _if_requested("meets", _writes_storage), DestField.HALVES),
-    Probe("watch_order", _EFFECTS, _is_ordered, DestField.WRITES, watches_races=True),
+    Probe("watch_order", _EFFECTS, _is_ordered, DestField.WRITES, watches_races=True, counts=_counts_for_order),
     Probe("watch_read", (ir.Load,), _may_race_unordered, watches_races=True),
     Probe("watch_write", (ir.Store,), _may_race_unordered, DestField.VALUE, per_unit=True, watches_races=True),
     Probe("watch_read", (ir.Atomic,), _is_unordered, watches_races=True, counts=_counts_as_load),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
@@ -9,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cures.causes import one_for_each_cause
-from ..cures.search import Cure, find_cures
+from ..cures.search import Cure, Cures, find_cures
 from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.grouping import group_races
 from ..findings.replay import rerun_budget
 from ..wgsl.typed import Module
+from .causes_apart import judged_apart
 from .dispatch import Dispatch
 from .measure import Measured, measure
 
@@ -39,7 +41,15 @@ def cured(
         return _look(again if few is None else replace(again, how=replace(again.how, chosen=few)), looking)
 
     found = find_cures(dispatch.pipeline, measured.launch.program.sites, findings, silenced, trial)
+    new = judged_apart(dispatch, budget, found)
+    findings, found = [new.get(each, each) for each in findings], _with(found, new)
     return one_for_each_cause(findings, found), found.cures
+
+
+def _with(found: Cures, new: Mapping[Finding, Finding]) -> Cures:
+    """Return the cures with other verdicts of their races."""
+    cures = [replace(cure, races=tuple(new.get(race, race) for race in cure.races)) for cure in found.cures]
+    return replace(found, cures=tuple(cures), left=tuple(new.get(race, race) for race in found.left))
 
 
 def _look(dispatch: Dispatch, probes: frozenset[str]) -> list[Finding]:

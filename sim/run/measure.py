@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Unpack
 
@@ -29,6 +30,7 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.workgroup_classes import Classes
 from ..wgsl.diagnostics import Crash
+from .deletion import orders_atomics
 from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
 from .site import Site, site_counters
@@ -75,7 +77,7 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
     if outcome.finished == launch.count:
         findings = _judged(dispatch, probes, launch, outcome, findings, replay)
         if "redundant" in probes:
-            findings += find_redundant(dispatch.run, launch)
+            findings += find_redundant(dispatch.run, launch, partial(orders_atomics, dispatch))
     count = prod(dispatch.grid)
     how = "all" if launch.count == count else "sample"
     return Measured(launch, outcome, group_races(findings), Coverage(how, count, launch.count, why), launch)
@@ -85,7 +87,7 @@ def _judged(
     dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding], replay: bool
 ) -> list[Finding]:
     """Return the findings, with verdicts if `replay`, and those that only reruns show. All workgroups have run."""
-    judged = Judge(_verdicts(dispatch), launch, outcome).judge(findings) if replay and findings else list(findings)
+    judged = Judge(verdicts_of(dispatch), launch, outcome).judge(findings) if replay and findings else list(findings)
     if "uninit" in probes:
         judged += find_unwritten_atomics(dispatch.run, launch, outcome, judged)
     if "bounds" in probes:
@@ -96,7 +98,7 @@ def _judged(
     return judged
 
 
-def _verdicts(dispatch: Dispatch) -> Verdicts:
+def verdicts_of(dispatch: Dispatch) -> Verdicts:
     """Return what the verdicts of a dispatch are decided with."""
 
     def varied() -> tuple[Verdicts, list[str]]:
@@ -131,7 +133,7 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
             changes["chosen"] = found.representatives
             return dispatch.run(probes, progress, **changes)
 
-        findings += find_redundant(representatives, found.launch)
+        findings += find_redundant(representatives, found.launch, partial(orders_atomics, dispatch))
     return Measured(found.launch, found.outcome, findings, _coverage(found), left)
 
 

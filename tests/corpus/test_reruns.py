@@ -381,3 +381,22 @@ def test_loops_that_a_driver_leaves_explain_a_difference(monkeypatch):
     verdict, words, rerun = judged(monkeypatch, text, 4.0, 4.0, device=LAVAPIPE.with_(loop_turns=4), **given)
     assert (verdict, rerun) == ("explained", "the simulator, with loops that end after the driver's limit")
     assert words.startswith(LEFT)
+
+
+LOST = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32, 1>;
+@compute @workgroup_size(256)
+fn main(@builtin(local_invocation_index) i: u32) { if i == 0u { let v = y[0]; storageBarrier(); y[0] = v + 1u; } }
+"""
+
+
+@pytest.mark.parametrize(("theirs", "explained"), [(1, True), (2, True), (4, False)])
+def test_orders_of_workgroups_that_lose_updates(monkeypatch, theirs, explained):
+    """One by one, four workgroups add 4, in every order by invocation or subgroup; side by side, they add less."""
+    entry, _ = tried(monkeypatch, LOST.replace("storageBarrier();", ""), y=np.zeros(4, np.uint8))
+    entry.grid = (4, 1, 1)
+    given = {"y": np.zeros(4, np.uint8)}
+    ours = Run(RECIPE, given, entry.simulate(given))
+    assert ours.outputs["y"].view(np.uint32).tolist() == [4]
+    reason = cover.explained_by(cover.WAYS[0])(entry, ours, {"y": np.array([theirs], np.uint32)})
+    assert ("the order of invocations decides the elements that differ" in (reason or "")) == explained

@@ -68,6 +68,34 @@ def test_what_others_change_is_not_called_unchanged() -> None:
     assert junk.notes[-1].message == "no output that depends on it changes in any of 5 orders"
 
 
+# Two causes that reach one output, with a barrier between them; `min` with 0 is 0 whatever it is given.
+ONE_OUTPUT = """t[i] = i;
+let a = t[last - i]; workgroupBarrier();
+SECOND
+let b = LOAD; workgroupBarrier();
+y[i] = a + LAST;"""
+
+
+CURED, NOT_CURED = ("t[i] = i * 3u;", "t[i ^ 1u]"), ("total = i; workgroupBarrier();", "total")
+
+
+@pytest.mark.parametrize(("second", "load"), [CURED, NOT_CURED], ids=["cured", "not cured"])
+@pytest.mark.parametrize("size", [4, 64, 100])
+def test_of_two_causes_that_reach_one_output_only_one_may_matter(second: str, load: str, size: int) -> None:
+    body = ONE_OUTPUT.replace("SECOND", second).replace("LOAD", load)
+    one, other = races(body.replace("LAST", "min(b, 0u)"), size)
+    assert [one.verdict, other.verdict] == ["harmful", "unseen"]
+    assert (one.severity, other.severity) == ("error", "warning")
+    assert any(note.message.startswith("with the other races cured, no output changes in any") for note in other.notes)
+    assert {race.verdict for race in races(body.replace("LAST", "b"), size)} == {"harmful"}
+
+
+def test_the_first_of_two_causes_may_be_the_harmless_one() -> None:
+    second, load = CURED
+    body = ONE_OUTPUT.replace("SECOND", second).replace("LOAD", load).replace("a + LAST", "min(a, 0u) + b")
+    assert [race.verdict for race in races(body, 64)] == ["unseen", "harmful"]
+
+
 # ---- lost updates ------------------------------------------------------------------------------------
 
 

@@ -353,7 +353,12 @@ REDUNDANT = {
     "for (var k = 0u; k < 1u; k++) { t[i] = i; workgroupBarrier(); y[at] = t[63u - i]; workgroupBarrier(); }": [2],
     "if i == 0u { atomicStore(&n, 0u); } workgroupBarrier(); atomicAdd(&n, 1u); workgroupBarrier();"
     "y[at] = atomicLoad(&n);": [],
-    "atomicAdd(&n, 1u); workgroupBarrier(); atomicAdd(&n, 1u); workgroupBarrier(); y[at] = atomicLoad(&n);": [],
+    "atomicAdd(&n, 1u); workgroupBarrier(); atomicAdd(&n, 1u); workgroupBarrier(); y[at] = atomicLoad(&n);": [1],
+    "atomicAdd(&n, 1u); workgroupBarrier(); atomicMax(&n, 40u); workgroupBarrier(); y[at] = atomicLoad(&n);": [2],
+    "atomicMax(&n, i); workgroupBarrier(); if i == 9u { y[at] = atomicLoad(&n); }": [],
+    "atomicMax(&n, i); workgroupBarrier(); if i == 9u { y[at] = atomicLoad(&n) * 0u; }": [1],
+    "workgroupBarrier(); storageBarrier();": [1, 2],
+    "workgroupBarrier(); y[at] = 1u; storageBarrier();": [1, 2],
     "atomicAdd(&n, 1u); workgroupBarrier(); y[at] = i;": [1],
     "if i == 0u { total = 3u; } y[at] = workgroupUniformLoad(&total);": [],
     "if i == 0u { total = 3u; } workgroupBarrier(); y[at] = workgroupUniformLoad(&total);": [1],
@@ -369,10 +374,20 @@ def test_barriers_that_order_nothing(body):
     assert found == REDUNDANT[body]
 
 
+def test_a_barrier_between_atomic_operations_says_so():
+    body = "atomicMax(&n, i); workgroupBarrier(); atomicMax(&n, 7u);"
+    (finding,) = run(body, before="var<workgroup> n: atomic<u32>;", probes=["redundant"]).findings
+    assert finding.message == (
+        "this workgroupBarrier orders nothing in this run: "
+        "it separates only atomic operations, and no output changes in other orders without it"
+    )
+
+
 @pytest.mark.parametrize("condition", ["x[0] > 2.0", "group.x > 7u"])
 def test_a_barrier_that_is_never_reached_is_not_called_redundant(condition: str) -> None:
     body = f"if {condition} {{ t[i] = i; workgroupBarrier(); y[at] = t[63u - i]; }}"
     assert not run(body, probes=["redundant"]).findings
+    assert not run(f"if {condition} {{ workgroupBarrier(); }}", probes=["redundant"]).findings
 
 
 def test_the_first_invocation_out_of_bounds_is_named_with_its_workgroup():
