@@ -39,7 +39,14 @@ fn calls_it(i: u32) { by_two(i); }
 fn main(@builtin(local_invocation_index) i: u32) {
 """
 AT = HEAD.count("\n")  # lines above the body
-CALLS = "once(i);\ntwice(i);\ntwice(i);\nwhile i < 2u { looped(i); }\nby_two(i);\ncalls_it(i);\nwhile i < 3u { y[1] = 1u; }\n"
+CALLS = """once(i);
+twice(i);
+twice(i);
+while i < 2u { looped(i); }
+by_two(i);
+calls_it(i);
+while i < 3u { y[1] = 1u; }
+"""
 Pair = tuple[str, str]
 
 
