@@ -46,7 +46,7 @@ def atomic_changes(source: Source, places: Places, races: Iterable[Race]) -> Ite
         scalar = None if variable is None else _scalar(source, variable)
         if variable is None or scalar is None:
             continue
-        updates = [u for f in places.functions if f.body for u in _updates(f.body, variable)]
+        updates = [u for f in places.functions for u in _updates(_body(f), variable)]
         ends = frozenset(race for race in found if race.same_value or _is_of(race, updates))
         replacements = _rewritten(source, places, variable, updates) if ends else None
         if replacements is not None:
@@ -87,6 +87,11 @@ def _is_of(race: Race, updates: list[_Update]) -> bool:
 # ---- updates ----
 
 
+def _body(function: typed.Function) -> typed.Block:
+    assert function.body is not None
+    return function.body
+
+
 def _updates(block: typed.Block, variable: typed.Variable) -> Iterator[_Update]:
     for stmt in block.body:
         update = _update(stmt)
@@ -98,7 +103,8 @@ def _updates(block: typed.Block, variable: typed.Variable) -> Iterator[_Update]:
 
 
 def _stored(ref: typed.Expr) -> t.Type:
-    return ref.type.store if isinstance(ref.type, t.Reference) else ref.type
+    assert isinstance(ref.type, t.Reference)
+    return ref.type.store
 
 
 def _update(stmt: typed.Stmt) -> _Update | None:
@@ -136,9 +142,9 @@ def _loads(expr: typed.Expr, target: typed.Expr) -> bool:
 
 
 def _root(ref: typed.Expr) -> typed.Variable | None:
-    while isinstance(ref, typed.Index | typed.Member | typed.Swizzle):
-        ref = ref.base
-    return ref.var if isinstance(ref, typed.VarRef) else None
+    """Return the variable of which a reference is the whole, or an element."""
+    whole = ref.base if isinstance(ref, typed.Index) else ref
+    return whole.var if isinstance(whole, typed.VarRef) else None
 
 
 # ---- the other uses ----
@@ -152,9 +158,8 @@ def _rewritten(
     made: list[Replacement] = []
     uses = 0
     for function in places.functions:
-        assert function.body is not None
         uses += len(_uses(function, variable.name))
-        made_here, seen = _in_block(source, function.body, variable, of_statement)
+        made_here, seen = _in_block(source, _body(function), variable, of_statement)
         made += made_here
         uses -= seen
     return tuple(made) if not uses else None
@@ -192,11 +197,7 @@ def _in_block(
 
 
 def _indices(ref: typed.Expr) -> list[typed.Expr]:
-    found: list[typed.Expr] = []
-    while isinstance(ref, typed.Index | typed.Member):
-        found += [ref.index] if isinstance(ref, typed.Index) else []
-        ref = ref.base
-    return found
+    return [ref.index] if isinstance(ref, typed.Index) else []
 
 
 def _call(

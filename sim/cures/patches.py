@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import unified_diff
 from pathlib import Path
@@ -82,7 +81,7 @@ def _in_file(source: Source, change: Replacement) -> tuple[str, Replacement]:
     where = f"{name}:{line}"
     if [(place.file, place.line) for place in places] != [(name, line + n) for n in range(len(places))]:
         raise _Unmapped(f"{where} and the next lines of the preprocessed text are not together in a file")
-    if source.origin is not None and max(Counter(source.origin)[place.file, place.line] for place in places) > 1:
+    if source.origin is not None and source.origin.count((name, line)) > 1:
         raise _Unmapped(f"{where} is included more than once; change it by hand")
     try:
         file = Source(_text(name), name)

@@ -16,13 +16,13 @@ from ..ir.lowered import Lowered
 from ..ir.sites import SourceSite
 from ..wgsl.source import Span
 
-LOCAL = frozenset(("op", "copy", "fill", "pick", "put", "jump", "branch"))  # what no other invocation can see
 _PURE = frozenset(("op", "copy", "fill", "pick"))  # whose result is all they do
 
 
 @entity
 class Step:
-    """One step. `kind` is one of `LOCAL`, or access, barrier, collective or end.
+    """One step. `kind` is op, copy, fill, pick, put, jump or branch, which no other invocation
+    can see, or access, barrier, collective or end.
 
     `op`: the operation; of an access load, store, compare or that of an atomic; of a barrier the memory that it orders.
     `unit`: which unit of the access. `address`: a register, or -1. `target`: of a jump, or of a branch not taken.

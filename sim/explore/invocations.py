@@ -278,7 +278,7 @@ class Invocation:
             if self._accesses.note(event, self.unit, phase):
                 return event
             old = own.get(place.word, self._words.initial[place.word])
-            if step.op not in ("load", "store") or place.half >= 0:
+            if step.op not in ("load", "store"):
                 known = (old, *args)
                 if any(not isinstance(each, int) for each in known):
                     return Event("stall", pc, args=known)
@@ -350,9 +350,9 @@ def depends(value: Any, pc: int) -> bool:
             return False
 
 
-def halved(bits: int, half: int) -> int:
+def halved(bits: Any, half: int) -> Any:
     """Return one half of a word, or the word where `half` is -1."""
-    return bits if half < 0 else bits >> 16 * half & 0xFFFF
+    return bits if half < 0 else compute("and_u32", (compute("shr_u32", (bits, 16 * half)), 0xFFFF))
 
 
 def apply(event: Event, old: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -363,7 +363,8 @@ def apply(event: Event, old: Any) -> tuple[Any, tuple[Any, ...]]:
         if op == "load":
             return old, (halved(old, event.half),)
         shift = 16 * event.half
-        return old & ~(0xFFFF << shift) | (args[0] & 0xFFFF) << shift, ()
+        other = compute("and_u32", (old, 0xFFFF0000 >> shift))
+        return compute("or_u32", (other, compute("shl_u32", (compute("and_u32", (args[0], 0xFFFF)), shift)))), ()
     match op:
         case "load":
             return old, (old,)

@@ -75,8 +75,7 @@ class Words:
         at, happens = address, True
         if at > row.limit:
             if row.policy == "wrap":
-                first = row.limit - (row.count - 1) * row.stride
-                at = first + (at - first & _NEVER) // row.stride % row.count * row.stride
+                at = at // row.stride % row.count * row.stride
             else:
                 at, happens = row.limit, row.policy == "clamp"
         units = row.base + (at + unit & _NEVER)

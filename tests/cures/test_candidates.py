@@ -39,7 +39,14 @@ fn calls_it(i: u32) { by_two(i); }
 fn main(@builtin(local_invocation_index) i: u32) {
 """
 AT = HEAD.count("\n")  # lines above the body
-CALLS = "once(i);\ntwice(i);\ntwice(i);\nwhile i < 2u { looped(i); }\nby_two(i);\ncalls_it(i);\n"
+CALLS = """once(i);
+twice(i);
+twice(i);
+while i < 2u { looped(i); }
+by_two(i);
+calls_it(i);
+while i < 3u { y[1] = 1u; }
+"""
 Pair = tuple[str, str]
 
 
@@ -97,6 +104,9 @@ CASES: dict[str, tuple[str, list[Pair], list[str]]] = {
                              [after(3), loop_end(2, 1)]),
     "the condition of a loop": ("while t[63u - i] < 9u {\nt[i] = i;\n}", [(STORE, LOAD)],
                                 [start(1), loop_end(2, 1)]),
+    "the condition of a loop in a block": ("{\nwhile t[63u - i] < 9u {\nt[i] = i;\n}\n}", [(STORE, LOAD)],
+                                           [start(2), loop_end(3, 2)]),
+    "a function that nothing calls": ("t[i] = i;", [("t[i] = 1u", STORE)], []),
     "no place after a jump": ("loop {\nif i < 2u {\nt[i] = i;\nbreak;\n}\nt[0] = 1u;\ncontinue;\n}",
                               [("t[i] = i", "t[0] = 1u")], [after(5), after(3), after(6), start(1), start(2)]),
     "two races": ("t[i] = i;\ny[0] = t[63u - i];\nt[0] = 1u;", [(STORE, LOAD), (LOAD, "t[0] = 1u")],
@@ -194,6 +204,7 @@ def test_the_text_of_the_first_candidate(name: str) -> None:
         ("t[i] = i; y[i] = t[63u - i];", (STORE, LOAD)),
         ("var v = t[63u - i]; t[i] = v;", (LOAD, "t[i] = v")),
         ("t[i]++;", ("t[i]", "t[i]")),
+        ("if i > 63u { y[0] = 1u; } else if i < 63u { t[i] = t[i + 1u]; }", SPLIT_2),  # nor before an `else if`
     ],
 )
 def test_what_is_not_split(body: str, race: Pair) -> None:

@@ -45,7 +45,7 @@ JOINED = {
     "a race that connects two others": ([race(1, 2), race(3, 4), race(2, 3)], [(2, 3)]),
     "the connecting one first": ([race(2, 3), race(1, 2), race(3, 4)], [(3, 3)]),
     "two pairs": ([race(1, 2), race(3, 4), race(4, 5), race(2, 6)], [(2, 2), (4, 2)]),
-    "between workgroups": ([race(1, 2), race(1, 2, None), race(2, 3, None)], [(2, 1), (2, 2)]),
+    "within and between workgroups": ([race(1, 2), race(1, 2, None), race(2, 3, None)], [(2, 3)]),
 }
 
 

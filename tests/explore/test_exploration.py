@@ -280,3 +280,22 @@ def test_invocations_that_barriers_keep_apart_add_no_states(memory):
     [outcome] = found.outcomes
     assert outcome.outputs["total"].tolist() == [16120] * 3
     assert found.states < 500  # about as many as accesses: 3 workgroups with 16 stores, 16 additions, 15 sums, 1 end
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_an_element_of_two_bytes_may_hold_what_a_load_reads_later(half):
+    """Load buffering, with what is read in half a word: both may read the other's store."""
+    text = f"""enable f16;
+    @group(0) @binding(0) var<storage, read_write> m: array<atomic<u32>, 2>;
+    @group(0) @binding(1) var<storage, read_write> h: array<f16, 4>;
+    @compute @workgroup_size(1) fn main(@builtin(workgroup_id) w: vec3u) {{
+        h[w.x * 2u + {half}u] = f16(atomicLoad(&m[1u - w.x]));
+        h[w.x * 2u + {half}u] += 2.0h;
+        atomicStore(&m[w.x], 1u);
+    }}"""
+    given = {"m": np.zeros(2, np.uint32), "h": np.array([5, 6, 7, 8], np.float16)}
+    for memory, weak in (("sc", set()), ("weak", {(3, 3)})):
+        found = bankshot.explore(text, grid=2, bindings=given, memory=memory)
+        rows = [outcome.outputs["h"].tolist() for outcome in found.outcomes]
+        assert {(row[half], row[2 + half]) for row in rows} == {(2, 2), (2, 3), (3, 2)} | weak
+        assert {(row[1 - half], row[3 - half]) for row in rows} == {(6 - half, 8 - half)}

@@ -151,6 +151,20 @@ def test_a_loop_without_loads():
     assert {move.does for move in found.cycle} == {"repeats a loop in which nothing changes"}
 
 
+def test_memory_that_is_only_read_is_not_waited_for():
+    text = """
+    @group(0) @binding(0) var<storage, read> x: array<u32>;
+    @group(0) @binding(1) var<storage, read_write> f: array<u32, 4>;
+    @compute @workgroup_size(1) fn main(@builtin(workgroup_id) w: vec3u) {
+        while x[w.x] == 0u { f[w.x] = 1u; }
+        f[3] = 1u;
+    }"""
+    given = {"x": np.zeros(4, np.uint32), "f": np.zeros(4, np.uint32)}
+    found = only(bankshot.explore(text, grid=2, bindings=given, memory="sc", progress="fair"))
+    assert found.sentence.startswith("never ends under fair scheduling: workgroup (0, 0, 0) repeats the loop at line 5")
+    assert "x[" not in found.sentence
+
+
 # ---- invocations of one workgroup ------------------------------------------------------------------
 
 FLAG = """

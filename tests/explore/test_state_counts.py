@@ -16,7 +16,7 @@ State = tuple[tuple[tuple[int, tuple[int, ...]], ...], tuple[int, ...]]  # each 
 def state_count(text: str, reduce: bool = False) -> int:
     """Count the states with sequentially consistent memory.
 
-    `reduce`: the first thread whose word no other accesses any more goes alone.
+    `reduce`: the first thread goes alone whose word no other accesses any more, or all that do only load.
     """
     litmus = parse(text)
     words = litmus.words
@@ -37,9 +37,9 @@ def state_count(text: str, reduce: bool = False) -> int:
         threads, memory = state
         able = [n for n, (pc, _) in enumerate(threads) if pc < len(litmus.threads[n])]
         for n in able if reduce else ():
-            mine = litmus.threads[n][threads[n][0]].word
-            others = {s.word for m in able if m != n for s in litmus.threads[m][threads[m][0] :]}
-            if mine not in others:
+            mine = litmus.threads[n][threads[n][0]]
+            others = [s for m in able if m != n for s in litmus.threads[m][threads[m][0] :] if s.word == mine.word]
+            if all(s.kind == mine.kind == "load" for s in others):
                 able = [n]
                 break
         found: list[State] = []

@@ -86,3 +86,22 @@ def test_figures_that_are_assumed_as_on_nvidia_are_those_of_nvidia(device):
     assumed = [name for name, source in device.sources.items() if source.where.startswith("as on NVIDIA")]
     assert {name: getattr(device, name) for name in assumed} == {name: getattr(NVIDIA, name) for name in assumed}
     assert "as on NVIDIA: nothing better is known" in {fact.source.where for fact in devices.ANYWHERE.values()}
+
+
+KIB = 1024
+# KiB of workgroup memory per core, and at most per workgroup; KiB of 32-bit registers, threads and subgroups per core.
+CAPACITIES = {
+    "nvidia": (228, 48, 256, 2048, 64),
+    "amd-cdna": (64, 64, 512, 2048, 32),
+    "amd-rdna": (64, 64, 384, 1024, 32),
+    "apple": (64, 32, 384, 3072, 96),
+    "intel": (128, 64, 512, 2048, 128),
+    "adreno": (32, 32, 256, 2048, 32),
+}
+
+
+@pytest.mark.parametrize("name", CAPACITIES)
+def test_capacities_of_a_core(name):
+    device = DEVICES[name]
+    sizes = (device.workgroup_bytes_per_core, device.workgroup_bytes_max, 4 * device.registers_per_core)
+    assert (*(size / KIB for size in sizes), device.threads_per_core, device.subgroups_per_core) == CAPACITIES[name]

@@ -354,3 +354,9 @@ def test_anything_is_preprocessed_or_refused(pieces):
     text = "\n".join(pieces)
     with suppress(WgslError):
         assert preprocess(text, "m.wgsl").line_count == Source(text).line_count
+
+
+def test_each_line_of_a_directive_keeps_its_own_line():
+    source = preprocess("#define SUM 1u + \\\n    2u + \\\n    3u + \\\n    4u\nconst all = SUM;\n", "m.wgsl")
+    assert [source.place(source.line_start(n)).line for n in range(5)] == [1, 2, 3, 4, 5]
+    assert source.line_text(4).split() == ["const", "all", "=", "1u", "+", "2u", "+", "3u", "+", "4u;"]

@@ -173,7 +173,8 @@ class _Preprocessor:
             # A comment that spans lines stays, since the other lines may be kept.
             lasting = in_comment or self.comment_depth > 0
             comments = "".join(piece for is_code, piece in pieces if lasting and not is_code)
-            self.put(comments if comments.endswith(ending) else comments + ending, span)
+            last = Span(span.source, max(span.start, span.end - 1), span.end)  # of several lines of a directive
+            self.put(comments if comments.endswith(ending) else comments + ending, last)
         else:
             self.put("".join(self.expand(piece, span) if is_code else piece for is_code, piece in pieces), span)
 
