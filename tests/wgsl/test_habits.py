@@ -104,7 +104,7 @@ WORDS = {
     "infers types": "typeof",
     "leave it out": "volatile coherent restrict readonly writeonly inline void __device__",
     "@compute @workgroup_size(64) fn name": "__global__ __kernel",
-    "--trace NAME": "printf",
+    "--trace NAME": "print printf println",
     "arrayLength(&name)": "sizeof",
     "var<private> outside": "static",
     "var<uniform> name: Type;": "uniform",

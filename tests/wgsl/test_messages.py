@@ -6,10 +6,12 @@ message itself says what to write or where Bankshot cannot know it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from bankshot.sim.wgsl.check.check_module import check
-from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.diagnostics import Diagnostic, WgslError
 from bankshot.sim.wgsl.source import Source
 
 Row = tuple[str, str, str | None]
@@ -144,7 +146,7 @@ NAMES: list[Row] = [
     ("let a: ¦Particule = particles[0];", "'Particule' is not declared", "'Particle'"),
     ("let a = particles[0].¦postion;", "struct Particle has no member 'postion'", "'position'"),
     ("let a = particles[0].¦speed;", "struct Particle has no member 'speed'", "position, mass"),
-    ("let a = v.¦w;", "vec3<f32> has no component 'w'", None),
+    ("let a = v.¦w;", "vec3<f32> has no component 'w'", "it has x, y, z"),
     ("let a = v.¦xg;", "'xg' is not a swizzle of vec3<f32>", "all of xyzw or all of rgba"),
     ("let a = v.¦xyzzy;", "'xyzzy' is not a swizzle of vec3<f32>", "up to four letters"),
     ("let a = x.¦y;", "a value of type f32 has no members", None),
@@ -199,7 +201,7 @@ TYPES: list[Row] = [
     ("let a = vec4f(¦v);", "no overload of 'vec4<f32>' takes (vec3<f32>)", "it needs 4 components, and 3 are given"),
     ("let a = vec2(1.0, ¦i);", "no overload of 'vec2' takes (abstract-float, u32)", "convert it: f32(i)"),
     ("let a = ¦array<f32, 2>(1.0);", "array<f32, 2> has 2 elements, but 1 value", None),
-    ("let a = ¦Particle(v);", "Particle has 2 members, but 1 value", None),
+    ("let a = ¦Particle(v);", "Particle has 2 members, but 1 value", "position: vec3<f32>, mass: f32"),
     ("let a = Particle(¦x, x);", "member 'position' of Particle is vec3<f32>, but the value is f32", None),
     ("let a: array<f32> = ¦inp;", "a value of type array<f32> cannot be read as a whole", "read one element: inp[i]"),
     ("let a = ¦inp;", "a value of type array<f32> cannot be read as a whole", "inp[i]"),
@@ -225,7 +227,13 @@ ASSIGNMENTS: list[Row] = [
     ("¦size.x = 1;", "'size' can only be read", "storage"),
     ("¦counter = 1;", "a value of type atomic<u32> cannot be assigned", "atomicStore"),
     ("let a = ¦counter;", "a value of type atomic<u32> cannot be read as a whole", "atomicLoad"),
-    ("¦square(x) = 1.0;", "this expression is no place to assign to", None),
+    ("¦square(x) += 1.0;", "the result of a call is no place to assign to", "var a = square(x);"),
+    ("¦square(x)++;", "the result of a call is no place to assign to", "var a = square(x);"),
+    ("¦(k + 1) = 2;", "this expression is no place to assign to", "a variable, or to a part of one"),
+    ("¦out = inp;", "a value of type array<f32> cannot be assigned", "one by one, in a loop: out[i] = …"),
+    ("¦out = array(x, x);", "a value of type array<f32> cannot be assigned", "out[i] = …"),
+    ("¦particles = inp;", "a value of type array<Particle> cannot be assigned", "particles[i] = …"),
+    ("¦square(x) = 1.0;", "the result of a call is no place to assign to", "var a = square(x);"),
     ("¦square = 1.0;", "'square' is a function, not a value", "square(…)"),
     ("let p = &k; ¦p = 3;", "only a variable, or a part of one, can be assigned to", "write '*' before it"),
     ("¦w.xx = vec2f();", "a component is assigned twice", "each component once"),
@@ -466,12 +474,17 @@ def test_there_are_many() -> None:
 
 @pytest.mark.parametrize(("text", "said", "hint"), ROWS, ids=[row[0].removeprefix(HEAD)[:60] for row in ROWS])
 def test_a_mistake_is_told_once_with_place_cause_and_cure(text: str, said: str, hint: str | None) -> None:
-    at = text.index("¦")
-    source = Source(text.replace("¦", ""))
-    with pytest.raises(WgslError) as refused:
+    assert len(refused(text, said, hint)) == 1
+
+
+def refused(text: str, said: str, hint: str | None) -> Sequence[Diagnostic]:
+    """The errors of a row of these tables, the first of which is as the row says."""
+    at, source = text.index("¦"), Source(text.replace("¦", ""))
+    with pytest.raises(WgslError) as caught:
         check(source)
-    (diagnostic,) = refused.value.diagnostics
-    assert said in diagnostic.message
-    assert hint is None if diagnostic.hint is None else hint and hint in diagnostic.hint
-    assert diagnostic.span is not None
-    assert source.place(diagnostic.span.start) == source.place(at)
+    first = caught.value.diagnostics[0]
+    assert said in first.message
+    assert hint is None if first.hint is None else hint and hint in first.hint
+    assert first.span is not None
+    assert source.place(first.span.start) == source.place(at)
+    return caught.value.diagnostics

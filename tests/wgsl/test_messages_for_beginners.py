@@ -7,7 +7,8 @@ import pytest
 from bankshot.sim.wgsl.check.check_module import check
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.source import Source
-from tests.wgsl.test_messages import HEAD, Row
+from tests.wgsl.test_messages import HEAD, Row, refused
+from tests.wgsl.test_messages import ROWS as OTHER_ROWS
 
 LANGUAGES: list[Row] = [
     ("unsigned¦ int a = 3;", "after 'unsigned'", "var a: u32 = …"),
@@ -40,7 +41,6 @@ LANGUAGES: list[Row] = [
     ("let a = i >>¦> 2;", "expected an expression, found '>'", "write >>"),
     ("let a = yes ^¦^ yes;", "expected an expression, found '^'", "write != for bools"),
     ("k =¦> 3;", "expected an expression, found '>'", "no '=>'"),
-    ("let a: ¦= 3;", "expected the type of 'a', found '='", None),
     ("let a :¦= 3;", "expected the type of 'a', found '='", "let name = …"),
     ("let a = ¦0b101;", "'0b101' is not a number", "0x5"),
     ("let a = ¦0777;", "'0777' is not a number", "no leading 0"),
@@ -87,6 +87,45 @@ VALUES: list[Row] = [
     ("¦counter = 2u;", "cannot be assigned", "atomicStore(&counter, …)"),
     ("loop { continuing { ¦break; } }", "a break cannot leave a continuing block", "break if"),
     ("var a: ¦texture_2d<f32> = image;", "cannot have type texture_2d<f32>", "'let'"),
+]
+
+UPDATES: list[Row] = [
+    ("for (var j = 0; j < 3; j¦ + 1) { }", "after 'j'", "a value alone does nothing: write j += 1"),
+    ("for (var j = 9; j > 0; j¦ - 2) { }", "after 'j'", "write j -= 2"),
+    ("for (var j = 1; j < 9; j¦ * 2) { }", "after 'j'", "write j *= 2"),
+    ("for (var j = 1u; j < 9; j¦ << 1u) { }", "after 'j'", "write j <<= 1u"),
+    ("for (var j = 1; j < 9; j¦ + n * 2) { }", "after 'j'", "write j += …"),
+    ("for (var j = 1; j < 9; j¦) { }", "after 'j'", "write j++ or j += 1"),
+    ("for (var j = 1; j < 9; j¦ == j + 1) { }", "after 'j'", "'==' compares; '=' assigns: j = …"),
+    ("k¦ + 1;", "after 'k'", "write k += 1, or name the value: let a = …;"),
+    ("k¦ == 1;", "after 'k'", "'==' compares; '=' assigns: k = …"),
+    ("k¦ < 1;", "after 'k'", "name it, let a = …;"),
+    ("out[i]¦ + x;", "after 'out[i]'", "write out[i] += x, or"),
+    ("w.x¦ / 2.0;", "after 'w.x'", "write w.x /= 2.0, or"),
+    ("k¦;", "after 'k'", "call it, k(), or assign to it"),
+]
+SHAPES: list[Row] = [
+    ("out[i] = ¦v;", "must be f32, not vec3<f32>", "take one of its components: v.x"),
+    ("out[¦id] = x;", "an index must be an i32 or u32, not vec3<u32>", "take one of its components: id.x"),
+    ("out[i] = ¦v * 2.0;", "must be f32, not vec3<f32>", "(v * 2.0).x"),
+    ("out[i] = ¦vec3u();", "must be f32, not vec3<u32>", None),
+    ("let a = ¦vec2f(x, x, x);", "'vec2' takes 0, 1 or 2 arguments, not 3", "it needs 2 components, and 3 are given"),
+    ("let a = vec3f(¦v, x, x);", "no overload of 'vec3<f32>'", "it needs 3 components, and 5 are given"),
+    ("let a = ¦max(x, 1.0, 2.0);", "'max' takes 2 arguments, not 3", "nest the calls: max(max(x, 1.0), 2.0)"),
+    ("let a = ¦min(x);", "'min' takes 2 arguments, not 1", None),
+    ("let a = mat3x3f() ¦* w;", "does not take mat3x3<f32> and vec4<f32>", "by a vector of 3 components"),
+    ("let a = mat2x4f() ¦* w;", "does not take mat2x4<f32> and vec4<f32>", "by a vector of 2 components"),
+    ("let a = particles[0] ¦== particles[1];", "does not take Particle and Particle", "apply it to their members"),
+    ("let a = array(1, 2) ¦+ array(3, 4);", "does not take array<", "apply it to their elements"),
+    ("let a = ¦Particle(v, x, x);", "Particle has 2 members, but 3 values are given", "its members are position"),
+    ("let a = ¦array<f32, 4>(x);", "array<f32, 4> has 4 elements, but 1 value is given", None),
+    ("let a = inp.¦length;", "has no members", "arrayLength(&inp)"),
+    ("let a = inp.¦size;", "has no members", "arrayLength(&inp)"),
+    ("let a = inp.¦x;", "has no members", None),
+    ("let a = tile.¦length;", "has no members", None),  # its size is in its type
+    ("let a = w.xy.¦z;", "vec2<f32> has no component 'z'", "it has x, y"),
+    ("let a = w.rg.¦b;", "vec2<f32> has no component 'b'", "it has r, g"),
+    ("¦print(x);", "'print' is not declared", "--trace NAME"),
 ]
 
 MODULES: list[Row] = [
@@ -163,32 +202,31 @@ MODULES: list[Row] = [
     ("@id(1) override a = 1; ¦@id(1) override b = 1;", "@id(1) is given twice", "another number"),
     ("fn f(p: ¦ptr<f32>) { }", "takes 2 or 3 template arguments, not 1", "ptr<function, f32>"),
 ]
-ROWS = [(f"{HEAD}{text} }}", *rest) for table in (LANGUAGES, VALUES) for text, *rest in table] + MODULES
+ROWS = [
+    (f"{HEAD}{text} }}", *rest) for table in (LANGUAGES, VALUES, UPDATES, SHAPES) for text, *rest in table
+] + MODULES
 
 
 @pytest.mark.parametrize(("text", "said", "hint"), ROWS, ids=[row[0].removeprefix(HEAD)[:60] for row in ROWS])
 def test_the_first_error_has_place_cause_and_cure(text: str, said: str, hint: str | None) -> None:
-    at = text.index("¦")
-    source = Source(text.replace("¦", ""))
-    with pytest.raises(WgslError) as refused:
-        check(source)
-    diagnostic = refused.value.diagnostics[0]
-    assert said in diagnostic.message
-    assert hint is None if diagnostic.hint is None else hint and hint in diagnostic.hint
-    assert diagnostic.span is not None
-    assert source.place(diagnostic.span.start) == source.place(at)
+    assert refused(text, said, hint)
+
+
+def test_no_row_is_given_twice() -> None:
+    texts = [text for text, *_ in (*ROWS, *OTHER_ROWS)]
+    assert len({*texts}) == len(texts)
 
 
 @pytest.mark.parametrize("text", ["fn f() { fn g() { } }", "fn f() { struct A { x: f32 } }", "fn f() { } fn g() { } }"])
 def test_a_brace_that_is_left_over_is_no_second_error(text: str) -> None:
-    with pytest.raises(WgslError) as refused:
+    with pytest.raises(WgslError) as caught:
         check(Source(text))
-    assert len(refused.value.diagnostics) == 1
+    assert len(caught.value.diagnostics) == 1
 
 
 def test_a_call_with_a_wrong_number_of_arguments_shows_the_signatures() -> None:
-    with pytest.raises(WgslError) as refused:
+    with pytest.raises(WgslError) as caught:
         check(Source("fn f() { let a = clamp(1.0, 2.0); }"))
-    assert [note.message for note in refused.value.diagnostics[0].notes] == [
+    assert [note.message for note in caught.value.diagnostics[0].notes] == [
         "candidate: clamp(T, T, T) -> T; T: number | vecN<number>"
     ]

@@ -40,6 +40,7 @@ _LITERALS: dict[str, t.Scalar] = {
     s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16, t.ABSTRACT_INT, t.ABSTRACT_FLOAT)
 }
 _MOST_LISTED = 8  # names in a hint
+_LENGTHS = ("length", "len", "size", "count")  # members of arrays in other languages
 _SWIZZLES = ("xyzw", "rgba")
 
 
@@ -350,7 +351,9 @@ class Expressions:
                 raise fail("no-such-member", message, expr.name_span, hint=hint)
             return fold.member(base, position, expr.span)
         if not isinstance(whole, t.Vec):
-            raise fail("no-such-member", f"a value of type {whole} has no members", expr.name_span)
+            length = isinstance(whole, t.Array) and whole.count is None and expr.name in _LENGTHS
+            hint = f"write arrayLength(&{first_words(expr.base.span.text)})" if length else None
+            raise fail("no-such-member", f"a value of type {whole} has no members", expr.name_span, hint=hint)
         components = _swizzle(expr, whole)
         if len(components) > 1 and not target:
             base = self.load(base)
@@ -366,7 +369,8 @@ def _swizzle(expr: tree.Member, vector: t.Vec) -> tuple[int, ...]:
     components = tuple(letters.index(c) for c in expr.name)
     if max(components) >= vector.size:
         worst = expr.name[components.index(max(components))]
-        raise fail("no-such-member", f"{vector} has no component '{worst}'", expr.name_span)
+        hint = f"it has {', '.join(letters[: vector.size])}"
+        raise fail("no-such-member", f"{vector} has no component '{worst}'", expr.name_span, hint=hint)
     return components
 
 

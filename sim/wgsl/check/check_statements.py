@@ -228,7 +228,7 @@ class Statements:
         if target.type.access == "read" or (update and target.type.access != "read_write"):
             raise read_only(target, expr.span)
         if not t.is_constructible(target.type.store):
-            hint = _atomic_hint(expr, op) if isinstance(target.type.store, t.Atomic) else None
+            hint = _part_hint(expr, op, target.type.store)
             raise fail(
                 "not-assignable", f"a value of type {target.type.store} cannot be assigned", expr.span, hint=hint
             )
@@ -435,9 +435,15 @@ def check_assertion(expressions: Expressions, stmt: tree.ConstAssert) -> None:
 _ATOMIC_UPDATES = {"+": "atomicAdd", "-": "atomicSub", "&": "atomicAnd", "|": "atomicOr", "^": "atomicXor"}
 
 
-def _atomic_hint(expr: tree.Expr, op: str) -> str:
-    """Return the hint for an assignment to an atomic."""
+def _part_hint(expr: tree.Expr, op: str, store: t.Type) -> str | None:
+    """Return the hint for an assignment to a variable whose type no value has."""
     update, name = _ATOMIC_UPDATES.get(op[0]), first_words(expr.span.text)
+    if isinstance(store, t.Array):
+        return f"assign its elements one by one, in a loop: {name}[i] = …"
+    if isinstance(store, t.Struct):
+        return f"assign its members one by one: {name}.{store.members[0].name} = …"
+    if not isinstance(store, t.Atomic):
+        return None
     if op == "=" or update is None:
         return f"write atomicStore(&{name}, …)"
     return f"write {update}(&{name}, {'1' if op in ('++', '--') else '…'})"

@@ -98,6 +98,8 @@ def conversion_hint(made: typed.Expr, to: t.Type) -> str | None:
         return f"compare it: {overloads.operand(text)} != 0"
     if to == t.BOOL and isinstance(from_, t.Vec) and from_.elem == t.BOOL:
         return f"write all({text}) or any({text})"
+    if isinstance(to, t.Scalar) and isinstance(from_, t.Vec) and (from_.elem == to or to == t.U32):
+        return f"take one of its components: {overloads.operand(text)}.x"
     if isinstance(to, t.Vec) and isinstance(from_, t.Vec) and from_.elem == to.elem and from_.size != to.size:
         added = f"add to its components: {to}({text}, …)"
         return added if from_.size < to.size else f"take {to.size} of its components: {text}.{'xyzw'[: to.size]}"

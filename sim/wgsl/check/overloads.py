@@ -185,7 +185,7 @@ def _composite(target: t.Type, args: tuple[t.Type, ...], span: Span | None, arg_
         what = "element" if isinstance(target, t.Array) else "member"
         given = "1 value is given" if len(args) == 1 else f"{len(args)} values are given"
         message = f"{target} has {_count(len(parts), what)}, but {given}"
-        raise fail("wrong-argument-count", message, span)
+        raise fail("wrong-argument-count", message, span, hint=_members_hint(target))
     for i, (arg, part) in enumerate(zip(args, parts, strict=True)):
         if conversion_rank(arg, part) is None:
             place = arg_spans[i] if i < len(arg_spans) else span
@@ -235,7 +235,7 @@ def _no_match(
         return fail("template-arguments", f"'{name}' {takes}", span, hint=hint)
     arities = sorted({len(s.params) for s in signatures})
     if len(args) not in arities:
-        hint = "atan2 takes two" if name == "atan" and len(args) == 2 else None
+        hint = _count_hint(name, args, arg_spans)
         message = f"'{name}' takes {_numbers(arities)}, not {len(args)}"
         return fail("wrong-argument-count", message, span, *([] if hint else _candidates(name, signatures)), hint=hint)
     kind = args[0].kind if args and isinstance(args[0], t.Texture) else ""
@@ -281,9 +281,12 @@ def _special(builtin: Builtin, args: tuple[t.Type, ...], spans: Sequence[Span]) 
     """Return a hint for arguments that no conversion makes right."""
     name, first = builtin.name, args[0] if args else None
     if name in _VECTORS:
-        given = sum(map(t.components, args)) if all(isinstance(arg, t.Scalar | t.Vec) for arg in args) else 0
-        wrong = given not in (0, _VECTORS[name])
-        return f"it needs {_VECTORS[name]} components, and {given} are given" if wrong and given > 1 else None
+        return _components_hint(name, args)
+    if builtin.is_operator and any(isinstance(arg, t.Struct | t.Array) for arg in args):
+        parts = "members" if any(isinstance(arg, t.Struct) for arg in args) else "elements"
+        return f"operators take numbers, vectors and matrices: apply it to their {parts}"
+    if name == "*" and len(args) == 2 and isinstance(args[1], t.Vec) and isinstance(first, t.Mat):
+        return f"a {first} is multiplied by a vector of {first.cols} components"
     if name.startswith("atomic") and isinstance(first, t.Pointer) and not isinstance(first.store, t.Atomic):
         return "declare it as an atomic: atomic<u32> or atomic<i32>"
     if (
@@ -307,6 +310,34 @@ def _special(builtin: Builtin, args: tuple[t.Type, ...], spans: Sequence[Span]) 
 
 
 _VECTORS = {f"vec{size}": size for size in (2, 3, 4)}
+_OF_TWO = ("min", "max")
+_MOST_MEMBERS = 8  # in a hint
+
+
+def _components_hint(name: str, args: tuple[t.Type, ...]) -> str | None:
+    """Return a hint for a vector of too few or too many components."""
+    given = sum(map(t.components, args)) if all(isinstance(arg, t.Scalar | t.Vec) for arg in args) else 0
+    wrong = given not in (0, _VECTORS[name])
+    return f"it needs {_VECTORS[name]} components, and {given} are given" if wrong and given > 1 else None
+
+
+def _count_hint(name: str, args: tuple[t.Type, ...], spans: Sequence[Span]) -> str | None:
+    """Return a hint for a wrong number of arguments."""
+    if name in _VECTORS:
+        return _components_hint(name, args)
+    if name == "atan" and len(args) == 2:
+        return "atan2 takes two"
+    if name in _OF_TWO and len(spans) == 3:
+        first, second, third = (first_words(span.text) for span in spans)
+        return f"nest the calls: {name}({name}({first}, {second}), {third})"
+    return None
+
+
+def _members_hint(target: t.Type) -> str | None:
+    """Return a hint that lists the members of a struct, if there are few."""
+    if not isinstance(target, t.Struct) or len(target.members) > _MOST_MEMBERS:
+        return None
+    return f"its members are {', '.join(f'{member.name}: {member.type}' for member in target.members)}"
 
 
 def _conversion(

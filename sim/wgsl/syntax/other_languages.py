@@ -55,6 +55,7 @@ _BUILTINS = {
     "SV_GroupIndex": "local_invocation_index",
     "thread_position_in_grid": "global_invocation_id", "warpSize": "subgroup_size",
 }  # fmt: skip
+PRINTED = "`bankshot run --trace NAME` prints the values of a variable"
 _WORDS = {
     "mul": "write a * b",
     "mod": "write a % b, which has the sign of a; or a - b * floor(a / b)",
@@ -104,7 +105,7 @@ _WORDS = {
     "__global__": ENTRY_POINT,
     "__kernel": ENTRY_POINT,
     "__device__": "leave it out: fn name(…)",
-    "printf": "`bankshot run --trace NAME` prints the values of a variable",
+    **dict.fromkeys(("print", "printf", "println"), PRINTED),
     "sizeof": "for the elements of a buffer, write arrayLength(&name)",
     "static": "write const, or var<private> outside of functions",
     "uniform": "write var<uniform> name: Type;",
@@ -140,7 +141,7 @@ STATEMENTS: Mapping[str, str] = {
     "else": "an 'else' follows the '}' of its 'if'",
     "case": "a 'case' can only be in a 'switch'",
     "default": "a 'default' can only be in a 'switch'",
-    "print": "`bankshot run --trace NAME` prints the values of a variable",
+    "print": PRINTED,
 }
 """First word of a statement that WGSL does not have, or does not have there -> hint."""
 

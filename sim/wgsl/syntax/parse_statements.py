@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ...fast_dataclass import frozen
-from ..diagnostics import fail
+from ..diagnostics import WgslError, fail, first_words
 from . import tree
-from .lexer import END, IDENTIFIER, NUMBER
+from .lexer import END, IDENTIFIER, NUMBER, Token
 from .other_languages import STATEMENTS, VALUE, array_type, declaration, is_type, parameter
 from .parse_attributes import AttributeParser
 from .token_cursor import shown
@@ -281,12 +281,27 @@ class StatementParser(AttributeParser):
         if word in STATEMENTS:
             return STATEMENTS[word]
         if name.kind != IDENTIFIER:
-            does_nothing = f"a name alone does nothing: call it, {word}(), or assign to it"
-            return does_nothing if isinstance(target, tree.Ident) and name.kind == ";" else VALUE
+            return self.value_habit(target, after)
         if is_type(name.text) and after.kind == IDENTIFIER:  # unsigned int x
             return declaration(word, after.text)
         call = f"a call has parentheses: {word}(…)" if isinstance(target, tree.Ident) else None
         return declaration(word, name.text, is_array=after.kind == "[") or call
+
+    def value_habit(self, target: tree.Expr, after: Token) -> str:
+        """Return the hint for a value alone, as a statement or as the update of a loop."""
+        word, operator = target.span.text, self.token.kind
+        next_ = self.tokens[min(self.index + 2, len(self.tokens) - 1)].kind
+        if operator == ")":
+            return f"{_NOTHING}: write {word}++ or {word} += 1"
+        if operator == ";" and isinstance(target, tree.Ident):
+            return f"a name alone does nothing: call it, {word}(), or assign to it"
+        if operator == "==":
+            return f"'==' compares; '=' assigns: {word} = …"
+        if f"{operator}=" not in _ASSIGNMENTS:
+            return VALUE
+        value = after.text if next_ in (";", ")") else "…"
+        named = "" if next_ == ")" else ", or name the value: let a = …;"
+        return f"{_NOTHING}: write {word} {operator}= {value}{named}"
 
     def phony_assignment(self) -> tree.Assign:
         """assignment_statement : '_' '=' expression"""
@@ -311,7 +326,7 @@ class StatementParser(AttributeParser):
                 case tree.Call() if node is not whole:  # a view of a buffer
                     return
                 case _:
-                    raise fail("not-assignable", "this expression is no place to assign to", whole.span)
+                    raise _no_place(whole)
 
     def simple(self, make: Callable[..., tree.Stmt]) -> tree.Stmt:
         return make(self.span_of(self.advance()))
@@ -337,6 +352,19 @@ class StatementParser(AttributeParser):
 
     def misplaced_continuing(self) -> tree.Stmt:
         raise fail("misplaced-continuing", "'continuing' can only end a 'loop'", self.span_of(self.token))
+
+
+_NOTHING = "a value alone does nothing"
+
+
+def _no_place(target: tree.Expr) -> WgslError:
+    """Return the error of an assignment to a value."""
+    if isinstance(target, tree.Call):
+        message = "the result of a call is no place to assign to"
+        hint = f"keep it in a variable: var a = {first_words(target.span.text)};"
+        return fail("not-assignable", message, target.span, hint=hint)
+    hint = "assign to a variable, or to a part of one"
+    return fail("not-assignable", "this expression is no place to assign to", target.span, hint=hint)
 
 
 @frozen
