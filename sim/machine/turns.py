@@ -20,6 +20,7 @@ from .compile.units import compiled, inlined, part
 from .kinds import FILES, LONG, NUMBERS, TABLE, WORDS
 
 NONE, STUCK = -1, -2  # instead of a group
+_FIRST_GROUP = 0  # whose config holds what all groups share
 LIST = at.TURNS_TAKEN.size
 MOST_COMPARED = 8  # states that are compared with one
 _PATIENCE = 4  # turns for each group before those that spin go on
@@ -48,7 +49,7 @@ def shuffle(turns, groups):
 @part(NUMBERS, TABLE, TABLE)
 def begin_turns(turns, configs, progress):
     """Prepare the turns of a batch, whose groups are at the start of the program."""
-    groups, beside, config = len(progress), configs[0, at.BESIDE], configs[0]
+    groups, beside, config = len(progress), configs[_FIRST_GROUP, at.BESIDE], configs[_FIRST_GROUP]
     seed = turns[at.TURN_SEED]
     for i in range(LIST):
         turns[i] = 0
@@ -79,7 +80,7 @@ def next_drop(turns, config):
 @part(NUMBERS, TABLE, TABLE, FILES, WORDS, WORDS, returns=LONG)
 def next_group(turns, configs, progress, regs, shared, storage):
     """Return the group that goes on; NONE if all have ended, STUCK if none ever will."""
-    config = configs[0]
+    config = configs[_FIRST_GROUP]
     if config[at.PICK] == at.ROUNDS:
         if turns[at.TURN_NEXT] >= turns[at.TURN_LISTED]:
             if is_stuck(turns, config, progress, regs, shared, storage):
@@ -157,7 +158,7 @@ def by_priority(turns, config, progress):
 @part(NUMBERS, TABLE, TABLE, LONG, returns=LONG)
 def after_turn(turns, configs, progress, s):
     """Note why a group has stopped. Returns whether all of its workgroup that have not ended wait at a barrier."""
-    groups, beside, w = len(progress), configs[0, at.BESIDE], configs[s, at.PLACE]
+    groups, beside, w = len(progress), configs[_FIRST_GROUP, at.BESIDE], configs[s, at.PLACE]
     waiting, running = LIST + groups + w, LIST + groups + beside + w
     if progress[s, at.PC] < 0:
         progress[s, at.STOPPED] = at.ENDED
@@ -172,7 +173,7 @@ def after_turn(turns, configs, progress, s):
         if progress[s, at.SPUN_AT] != progress[s, at.PC]:
             turns[at.TURN_CHANGED] = 1
         progress[s, at.SPUN_AT] = progress[s, at.PC]
-    if configs[0, at.PICK] != at.ROUNDS and stopped != at.READY:
+    if configs[_FIRST_GROUP, at.PICK] != at.ROUNDS and stopped != at.READY:
         turns[at.TURN_LISTED] -= 1
         turns[LIST + turns[at.TURN_NEXT]] = turns[LIST + turns[at.TURN_LISTED]]
         turns[at.TURN_NEXT] = -1
@@ -182,12 +183,12 @@ def after_turn(turns, configs, progress, s):
 @part(NUMBERS, TABLE, TABLE, LONG)
 def release(turns, configs, progress, w):
     """Let the groups of a workgroup that wait at a barrier go on."""
-    groups, each = len(progress), len(progress) // configs[0, at.BESIDE]
+    groups, each = len(progress), len(progress) // configs[_FIRST_GROUP, at.BESIDE]
     turns[LIST + groups + w], turns[at.TURN_CHANGED] = 0, 1
     for s in range(w * each, (w + 1) * each):
         if progress[s, at.STOPPED] == at.AT_BARRIER:
             progress[s, at.STOPPED] = at.READY
-            if configs[0, at.PICK] != at.ROUNDS:
+            if configs[_FIRST_GROUP, at.PICK] != at.ROUNDS:
                 turns[LIST + turns[at.TURN_LISTED]] = s
                 turns[at.TURN_LISTED] += 1
                 turns[at.TURN_NEXT] = -1

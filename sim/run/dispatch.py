@@ -123,14 +123,17 @@ class Dispatch:
         repeats.
         """
         how = replace(self.how, **changes)
-        how = replace(how, schedule=how.schedule.sized(*self._sizes))
-        finer = how.schedule.finer(*self._sizes)
-        if self.units:
-            finer = [each for each in finer if each.granularity in self.units] or finer
-            how = replace(how, schedule=finer.pop(0) if finer else how.schedule)
+        if how.schedule != LOCKSTEP:
+            how = replace(how, schedule=how.schedule.sized(*self._sizes))
+        known = (
+            [each for each in how.schedule.finer(*self._sizes) if each.granularity in self.units] if self.units else []
+        )
+        if known:
+            how = replace(how, schedule=known[0])
         launch, outcome = self._run(how, probes, progress)
         if outcome.stopped is None or not launch.may_wait(outcome.stopped):
             return launch, outcome
+        finer = how.schedule.finer(*self._sizes)
         if finer:  # it may wait, so that its own state proves nothing
             outcome = replace(outcome, stopped=replace(outcome.stopped, turned=None))
         proven = launch, outcome
