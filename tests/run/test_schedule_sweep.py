@@ -213,3 +213,29 @@ def test_a_run_that_did_not_end_is_not_compared():
 
 def test_names_are_drawn_without_making_all():
     assert [*islice(Schedules(1 << 20).names(64), 2)] == ["lockstep", "mirrored"]
+
+
+@pytest.mark.parametrize("size", [1, 32])
+def test_all_schedules_agree_on_a_look_back_and_none_is_endless(size):
+    body = """
+    if i == 0u {
+        var sum = w.x + 1u;
+        if w.x > 0u {
+            loop { let before = atomicLoad(&n[w.x - 1u]); if before != 0u { sum += before; break; } }
+        }
+        atomicStore(&n[w.x], sum);
+        y[w.x] = sum;
+    }"""
+    run = simulated(body, size=size, grid=4, schedules=24)
+    assert not run.findings
+    assert run.outputs["y"][:4].tolist() == [1, 3, 6, 10]
+    assert str(run.agreement).startswith("24 of 24 schedules agree")
+
+
+def test_a_choice_at_an_atomic_shows_in_drawn_schedules():
+    """Two updates that are lost only if another invocation goes on between a load and a store."""
+    body = "let v = atomicLoad(&n[0]); atomicStore(&n[0], v + 1u);"
+    run = simulated(body, size=2, grid=1, schedules=24)
+    assert run.agreement is not None
+    assert any(name.startswith("random") for name in run.agreement.differing)
+    assert codes(run) == ["atomic-order"]
