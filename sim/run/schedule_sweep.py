@@ -28,10 +28,11 @@ from .dispatch import Dispatch
 from .measure import Measured
 
 FIXED = ("lockstep", "mirrored", "reversed", "serial", "subgroup-serial")
-DRAWN = ("random({seed})", "turns({seed})")
+DRAWN = ("random({seed})", "turns({seed})", "pct({seed},{depth})")
+_DEEPEST = 3  # of pct
 _MOST = 1 << 20  # schedules
 _LEAVE_OPEN = (RACE.code, COMPONENT_RACE.code, OUT_OF_BOUNDS.code)
-_MOST_INVOCATIONS = 1 << 16  # that run one by one; where there are more, workgroups take turns instead
+_MOST_INVOCATIONS = 1 << 16  # that run one by one
 
 
 @sealed
@@ -57,8 +58,7 @@ class Schedules:
         """Yield the names of the schedules for a dispatch of so many invocations."""
         few = invocations <= _MOST_INVOCATIONS
         fixed = [name for name in FIXED if few or schedule(name).granularity != "invocation"]
-        drawn = [name for name in DRAWN if few or name.startswith("turns")]
-        seeds = (template.format(seed=seed) for seed in count(self.seed) for template in drawn)
+        seeds = (template.format(seed=self.seed + n, depth=1 + n % _DEEPEST) for n in count() for template in DRAWN)
         yield from fixed[: self.count]
         for _ in range(self.count - len(fixed)):
             yield next(seeds)

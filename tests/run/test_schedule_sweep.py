@@ -46,7 +46,7 @@ def test_fixed_schedules_come_first_and_then_as_many_drawn_ones_as_were_asked_fo
     for count in (5, 6, 24, 101):
         assert len(names(count)) == len({*names(count)}) == count
     assert names(24)[:5] == ["lockstep", "mirrored", "reversed", "serial", "subgroup-serial"]
-    assert {name.partition("(")[0] for name in names(24)[5:]} >= {"random", "turns"}
+    assert {name.partition("(")[0] for name in names(24)[5:]} == {"random", "turns", "pct"}
 
 
 def test_more_schedules_begin_with_the_same_ones():
@@ -54,7 +54,7 @@ def test_more_schedules_begin_with_the_same_ones():
 
 
 def test_seeds_count_from_the_one_given():
-    assert {int(each) for name in names(24, seed=7) for each in re.findall(r"\((\d+)", name)} == {*range(7, 17)}
+    assert {int(each) for name in names(24, seed=7) for each in re.findall(r"\((\d+)", name)} == {*range(7, 14)}
 
 
 def test_every_name_is_a_schedule():
@@ -63,7 +63,7 @@ def test_every_name_is_a_schedule():
 
 
 def test_many_invocations_are_not_run_one_by_one():
-    assert not any(name.startswith(("random", "reversed", "serial")) for name in names(100, invocations=1 << 20))
+    assert names(4, invocations=1 << 20) == ["lockstep", "mirrored", "subgroup-serial", "random(0)"]
     assert len(names(100, invocations=1 << 20)) == 100
 
 
@@ -213,3 +213,29 @@ def test_a_run_that_did_not_end_is_not_compared():
 
 def test_names_are_drawn_without_making_all():
     assert [*islice(Schedules(1 << 20).names(64), 2)] == ["lockstep", "mirrored"]
+
+
+@pytest.mark.parametrize("size", [1, 32])
+def test_all_schedules_agree_on_a_look_back_and_none_is_endless(size):
+    body = """
+    if i == 0u {
+        var sum = w.x + 1u;
+        if w.x > 0u {
+            loop { let before = atomicLoad(&n[w.x - 1u]); if before != 0u { sum += before; break; } }
+        }
+        atomicStore(&n[w.x], sum);
+        y[w.x] = sum;
+    }"""
+    run = simulated(body, size=size, grid=4, schedules=24)
+    assert not run.findings
+    assert run.outputs["y"][:4].tolist() == [1, 3, 6, 10]
+    assert str(run.agreement).startswith("24 of 24 schedules agree")
+
+
+def test_a_choice_at_an_atomic_shows_in_drawn_schedules():
+    """Two updates that are lost only if another invocation goes on between a load and a store."""
+    body = "let v = atomicLoad(&n[0]); atomicStore(&n[0], v + 1u);"
+    run = simulated(body, size=2, grid=1, schedules=24)
+    assert run.agreement is not None
+    assert any(name.startswith("random") for name in run.agreement.differing)
+    assert codes(run) == ["atomic-order"]
