@@ -5,7 +5,8 @@ Only operations that nothing orders can be to blame (see `unordered_atomics`): w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,9 +16,10 @@ from ..bindings.binding import Key
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
-from ..launch.schedules import MIRRORED, REVERSED, SERIAL, Schedule, schedule
+from ..launch.schedules import LOCKSTEP, MIRRORED, REVERSED, SERIAL, Schedule, schedule
 from ..wgsl.diagnostics import Note
 from .finding import Finding
+from .races import find_races
 from .replay import differences, rerun_budget
 from .runner import Changes, Runner
 from .table import ATOMIC_ORDER, OUT_OF_BOUNDS, RACE
@@ -26,13 +28,15 @@ from .unordered_atomics import LOADS, Unordered, by_cause, find_unordered, resul
 _HARMLESS = ("same-value", "unseen")
 _MOST_SERIAL = 1 << 12  # invocations that are also run one by one, which takes far longer than lockstep
 _WIDE = (MIRRORED, schedule("turns(1)"), schedule("turns(2)"))
-_SERIAL = (REVERSED, SERIAL, schedule("random(1)"), schedule("random(2)"))
+_FINE = (*(schedule(f"random({seed})") for seed in range(1, 9)), *(schedule(f"pct({seed},3)") for seed in range(1, 5)))
+_SERIAL = (REVERSED, SERIAL, *_FINE)
 
 
 def find_order_dependence(
-    run: Runner, influence: Callable[[], Influence], launch: Launch, outcome: Outcome, others: Iterable[Finding]
+    run: Runner, influence: Callable[[], Influence], launch: Launch, outcome: Outcome, others: Sequence[Finding]
 ) -> list[Finding]:
-    """Return a finding for each set of outputs that changes, at the most telling operation that influences them.
+    """Return a finding for each set of outputs that changes, at the most telling operation that influences them, and
+    the races that only the other order shows.
 
     `launch` has finished; `others` are its findings: where races or accesses out of bounds decide what outputs hold,
     the order of atomics is not to blame.
@@ -44,10 +48,12 @@ def find_order_dependence(
     outputs = {launch.variable_of(key) for key in launch.outputs()}
     if not any(pair.influences & outputs for pair in pairs):
         return []
-    for changes in _changes(run, launch, outcome, pairs):
+    known = {each.race_places for each in others if each.code == RACE.code}
+    for how, changes in _changes(run, launch, outcome, pairs):
         groups = by_cause(pairs, frozenset(launch.variable_of(key) for key in changes))
         if groups:
-            return [_of_group(group, influence(), launch, changes) for group in groups]
+            found = [_of_group(group, influence(), launch, changes) for group in groups]
+            return [*found, *(race for race in _races(run, how) if race.race_places not in known)]
     return []
 
 
@@ -62,26 +68,37 @@ def blame(run: Runner, influence: Influence, launch: Launch, changes: dict[Key, 
     return [_of_group(group, influence, launch, changes) for group in groups]
 
 
-def _changes(run: Runner, launch: Launch, outcome: Outcome, pairs: list[Unordered]) -> Iterator[dict[Key, str]]:
-    """Yield, for each order in which outputs change, how they do in words."""
-    budget = rerun_budget(launch, outcome)
+def _changes(
+    run: Runner, launch: Launch, outcome: Outcome, pairs: list[Unordered]
+) -> Iterator[tuple[Changes, dict[Key, str]]]:
+    """Yield the reruns in other orders in which outputs change, and how they do in words."""
+    alike: Changes = {"budget": rerun_budget(launch, outcome)}
     serial = launch.invocations <= _MOST_SERIAL
     orders = (_WIDE[0], *_SERIAL, *_WIDE[1:]) if serial else _WIDE
-    yield from _changes_in(partial(run, frozenset(), budget=budget), launch, orders)
+    yield from _changes_in(run, alike, launch, orders)
     if not serial and (few := _workgroups_of(pairs, launch)):
-        changes: Changes = {"budget": budget, "chosen": np.array(few, np.int64)}
-        alone, _ = run(frozenset(), **changes)
-        yield from _changes_in(partial(run, frozenset(), **changes), alone, _SERIAL)
+        alike["chosen"] = np.array(few, np.int64)
+        alone, _ = run(frozenset(), **alike)
+        yield from _changes_in(run, alike, alone, _SERIAL)
 
 
 def _changes_in(
-    run: Callable[..., tuple[Launch, Outcome]], launch: Launch, orders: Iterable[Schedule]
-) -> Iterator[dict[Key, str]]:
+    run: Runner, alike: Changes, launch: Launch, orders: Iterable[Schedule]
+) -> Iterator[tuple[Changes, dict[Key, str]]]:
     for order in orders:
-        again, after = run(schedule=order)
+        how: Changes = {**alike, "schedule": order}
+        again, after = run(frozenset(), **how)
         changes = dict(differences(launch.outputs(), again.outputs()))
         if changes and after.finished == launch.count:
-            yield {name: f"run {order.name}, {changed}" for name, changed in changes.items()}
+            yield how, {name: f"run {order.name}, {changed}" for name, changed in changes.items()}
+
+
+def _races(run: Runner, how: Changes) -> list[Finding]:
+    """Return the races of such a rerun: it may take branches that the first run did not."""
+    order = how.get("schedule", LOCKSTEP)
+    note = Note(f"the order of atomic operations decides whether this happens; here, run {order.name}")
+    races = find_races(*run(frozenset(("races",)), **how))
+    return [replace(race, notes=(*race.notes, note)) for race in races]
 
 
 def _workgroups_of(pairs: list[Unordered], launch: Launch) -> list[int]:

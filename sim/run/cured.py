@@ -14,7 +14,9 @@ from ..cures.search import Cure, Cures, find_cures
 from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.grouping import group_races
+from ..findings.races import find_races
 from ..findings.replay import rerun_budget
+from ..findings.table import RACE
 from ..wgsl.typed import Module
 from .causes_apart import judged_apart
 from .dispatch import Dispatch
@@ -28,8 +30,10 @@ def cured(
     dispatch: Dispatch, probes: frozenset[str], measured: Measured, findings: list[Finding], silenced: list[Finding]
 ) -> tuple[list[Finding], tuple[Cure, ...]]:
     """Return the findings with one race for each cause, and the cures that were tried."""
-    if not any(finding.code == "race" for finding in findings):
+    seen = _in_lockstep(measured, findings)
+    if not any(finding.code == "race" for finding in seen):
         return findings, ()
+    in_other_orders, findings = [f for f in findings if f not in seen], seen
     looking = probes & _FINDING
     budget = rerun_budget(measured.launch, measured.outcome)
     few = _few(dispatch, looking, [*findings, *silenced])
@@ -37,13 +41,20 @@ def cured(
     def trial(module: Module, /, *, last: bool) -> list[Finding]:
         again = dispatch.of(module, budget)
         if last:
-            return measure(again, looking, "all", replay=False, progress=None).findings
+            whole = measure(again, looking, "all", replay=False, progress=None)
+            return _in_lockstep(whole, whole.findings)
         return _look(again if few is None else replace(again, how=replace(again.how, chosen=few)), looking)
 
     found = find_cures(dispatch.pipeline, measured.launch.program.sites, findings, silenced, trial)
     new = judged_apart(dispatch, budget, found)
     findings, found = [new.get(each, each) for each in findings], _with(found, new)
-    return one_for_each_cause(findings, found), found.cures
+    return [*one_for_each_cause(findings, found), *in_other_orders], found.cures
+
+
+def _in_lockstep(measured: Measured, findings: list[Finding]) -> list[Finding]:
+    """Return the findings without races that only another order shows: no run of a changed text shows their end."""
+    races = {race.race_places for race in find_races(measured.launch, measured.outcome)}
+    return [f for f in findings if f.code != RACE.code or f.race_places in races]
 
 
 def _with(found: Cures, new: Mapping[Finding, Finding]) -> Cures:

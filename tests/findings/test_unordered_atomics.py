@@ -90,3 +90,19 @@ if i == 5u { y[w.x] = atomicLoad(&s[0]); }"""
     assert [(note.message, note.span.line - 1 - FIRST) for note in finding.notes if note.span] == [
         ("nothing orders it and this atomicLoad", 1)
     ]
+
+
+def test_a_race_in_a_branch_that_only_another_order_takes() -> None:
+    body = """t[i] = 0u; workgroupBarrier();
+atomicAdd(&s[0], 1u);
+if atomicLoad(&s[0]) < 64u { t[0] = i; }
+workgroupBarrier(); y[at] = t[0];"""
+    text = HEAD.replace("var<workgroup> s", "var<workgroup> t: array<u32, 64>;\nvar<workgroup> s") + body + "\n}"
+    run = bankshot.simulate(bankshot.check(text, uniformity="off"), grid=2, bindings=bindings())
+    race = next(f for f in run.findings if f.code == "race")
+    assert [f.code for f in run.findings if f.code != "uninit"] == ["atomic-order", "race"]
+    assert race.span.line == FIRST + 4
+    assert race.notes[-1].message.startswith("the order of atomic operations decides whether this happens; here, run ")
+    assert run.cures == ()
+    right = text.replace("atomicAdd(&s[0], 1u);", "atomicAdd(&s[0], 1u); workgroupBarrier();")
+    assert [f.code for f in bankshot.simulate(right, grid=2, bindings=bindings()).findings] in ([], ["uninit"])
