@@ -31,6 +31,7 @@ from .options import JSON, PATHS, RequestOptions, device_option, request_of, req
 )
 @click.option("--within", default="fair", show_default=True, metavar="MODEL",
               help="The progress model for the invocations of each workgroup.")  # fmt: skip
+@click.option("--barriers", is_flag=True, help="Explore without each barrier as well; say which barriers matter.")
 @click.option("--states", type=click.IntRange(1), default=1_000_000, show_default=True, help="Stop after N states.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="SECONDS",
               help="Stop after so long.")  # fmt: skip
@@ -41,6 +42,7 @@ def explore(
     memory: str,
     models: str,
     within: str,
+    barriers: bool,
     states: int,
     seconds: float,
     as_json: bool,
@@ -55,5 +57,7 @@ def explore(
 
     limits, progress = Limits(states, seconds), ProgressModels.parse(models, within)
     work = plans(paths, request_of(request, sweep=False))
-    results = results_of(work, lambda case, say: [explored(case, device, memory, progress, limits, say)])
+    results = results_of(
+        work, lambda case, say: [explored(case, device, memory, progress, limits, say, barriers=barriers)]
+    )
     report_cases("explore", work, results, report_of(show_explored, explored_entry, as_json), good="without findings")

@@ -70,7 +70,14 @@ class Explored:
 
 
 def explored(
-    case: Case, device: str, memory: str, progress: ProgressModels, limits: Limits, say: Say = silent
+    case: Case,
+    device: str,
+    memory: str,
+    progress: ProgressModels,
+    limits: Limits,
+    say: Say = silent,
+    *,
+    barriers: bool = False,
 ) -> Explored:
     """Call `bankshot.explore` on a case."""
     from ...sim.explore.exploration import explore  # few commands need it
@@ -89,6 +96,7 @@ def explored(
         memory=memory,
         progress=progress.names,
         within=progress.within,
+        barriers=barriers,
         states=limits.states,
         seconds=limits.seconds,
     )

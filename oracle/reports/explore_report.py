@@ -36,6 +36,10 @@ def show_explored(out: Console, result: Explored) -> None:
     if len(exploration.outcomes) > MOST_OUTCOMES:
         say(out, f"\n  {len(exploration.outcomes) - MOST_OUTCOMES:,} more outcomes; --json has all", "dim")
     _show_progress(out, exploration)
+    if exploration.barriers:
+        out.print()
+    for barrier in exploration.barriers:
+        say(out, f"  {barrier.sentence}")
     for finding in exploration.findings:
         out.print()
         say(out, finding.render())
@@ -115,6 +119,10 @@ def explored_entry(result: Explored) -> Entry:
         ],
         "deadlocks": [[_move_entry(move) for move in moves] for moves in exploration.deadlocks],
         "progress": [_progress_entry(each) for each in exploration.progress],
+        "barriers": [
+            {"line": each.span.line, "matters": each.matters, "outcomes": each.outcomes}
+            for each in exploration.barriers
+        ],
         "findings": [diagnostic_entry(each) for each in exploration.findings],
     }
 

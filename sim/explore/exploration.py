@@ -15,6 +15,7 @@ from ..run.dispatch import Dispatch
 from ..run.simulate import prepare
 from ..wgsl.diagnostics import Diagnostic, fail, limits_are_errors
 from ..wgsl.typed import Module
+from .barriers import Barrier, judge_barriers
 from .deadlocks import dead_ends, deadlock
 from .search import MODELS, SECONDS, STATES, Graph, search
 from .verdicts import Progress, Verdict, known_model, starvation, verdicts
@@ -46,6 +47,7 @@ class Exploration:
     `complete`: it found all. `deadlocks`: steps that lead to a state from which the dispatch cannot end, whatever the
     order, one for each set of places where invocations then are.
     `progress`: the verdict of each progress model that was asked for.
+    `barriers`: whether each barrier matters, if that was asked for.
     `findings`: accesses in an order that only weak memory allows, and that change an outcome, one for each pair of
     places; deadlocks; invocations that may starve under one of the progress models.
     """
@@ -55,6 +57,7 @@ class Exploration:
     complete: bool
     deadlocks: list[list[Move]]
     progress: list[Progress]
+    barriers: list[Barrier]
     findings: list[Diagnostic]
     memory: str
     seconds: float
@@ -78,6 +81,7 @@ def explore(
     memory: str = "weak",
     progress: str | Sequence[str] = (),
     within: str = "fair",
+    barriers: bool = False,
     states: int = STATES,
     seconds: float | None = SECONDS,
 ) -> Exploration:
@@ -91,7 +95,8 @@ def explore(
     "hsa+obe", "lobe" or "none", or several. The verdict on each is whether the dispatch then always ends. `within`: the
     model for the invocations of each workgroup. Where there are too many states with weak memory, the verdict is that
     of sequentially consistent memory, and says so.
-    `states`, `seconds`: limits of the search; `seconds` None: no limit. Where one ends it, `complete` is False.
+    `barriers`: also explore the dispatch without each barrier, to say which barriers matter.
+    `states`, `seconds`: limits of each search; `seconds` None: no limit. Where one ends it, `complete` is False.
     Other arguments are those of `simulate`.
 
     A compare-exchange fails only where values differ. Values do not come out of thin air: a store waits for the loads
@@ -132,7 +137,8 @@ def explore(
     findings += starvation(judged)
     limits = (len(graph.states), graph.complete)
     asked = [verdict.progress for verdict in judged]
-    return Exploration(outcomes, *limits, deadlocks, asked, findings, memory, graph.seconds, graph)
+    needed = judge_barriers(dispatch, graph, found.keys(), states, seconds) if barriers else []
+    return Exploration(outcomes, *limits, deadlocks, asked, needed, findings, memory, graph.seconds, graph)
 
 
 def _distinct(graph: Graph) -> dict[tuple[bytes, ...], int]:

@@ -6,7 +6,7 @@ operations happen as soon as all who take part have arrived.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
 from itertools import accumulate
@@ -21,7 +21,7 @@ from ..run.dispatch import Dispatch
 from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from .ahead import Ahead
-from .code import flatten
+from .code import Step, flatten
 from .collectives import combine
 from .invocations import Accesses, Event, Invocation, OutOfTime, Thread
 from .memory import Memory, Sequential
@@ -107,16 +107,17 @@ def search(
     seconds: float | None = SECONDS,
     reduce: bool = False,
     lanes: Sequence[int] | None = None,
+    without: Iterable[int] = (),
 ) -> Graph:
     """Find every state that a dispatch can reach, or as many as the limits allow.
 
     `memory`: "sc" or "weak". `states` and `seconds`: limits of the search. `reduce`: leave out states that make no
     difference to how the dispatch can end; the graph then lacks orders of steps. `lanes`: the invocations of each
-    workgroup that run, by local index, ascending; None: all.
+    workgroup that run, by local index, ascending; None: all. `without`: barriers to leave out, by their steps.
 
     Raises `WgslError` for what the search cannot run.
     """
-    system = System(dispatch, memory, reduce, lanes)
+    system = System(dispatch, memory, reduce, lanes, without)
     began, graph = monotonic(), Graph(system)
     system.limit(began + (float("inf") if seconds is None else seconds))
     with suppress(OutOfTime):
@@ -134,7 +135,12 @@ class System:
     """A dispatch as a system of states. `outputs`: the writable bindings. `reduces`: see `steps`."""
 
     def __init__(
-        self, dispatch: Dispatch, memory: str, reduces: bool = False, chosen: Sequence[int] | None = None
+        self,
+        dispatch: Dispatch,
+        memory: str,
+        reduces: bool = False,
+        chosen: Sequence[int] | None = None,
+        without: Iterable[int] = (),
     ) -> None:
         self.reduces = reduces
         self._chosen = range(dispatch.lanes) if chosen is None else chosen
@@ -154,6 +160,8 @@ class System:
         )
         self.dispatch = dispatch
         self.code = flatten(program)
+        for pc in without:
+            self.code.steps[pc] = Step("jump", target=pc + 1)
         self.words = Words(dispatch, program.accesses)
         weak = Weak(self.words.initial, count, self.words.space)
         self.memory: Memory = weak if memory == "weak" else Sequential(self.words.initial)

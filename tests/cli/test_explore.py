@@ -136,3 +136,16 @@ def test_a_verdict_of_another_memory_model_says_so(tmp_path):
     options = ("--grid", "2", "--bind", "m=zeros:u32:1", "--states", "200", "--progress", "obe")
     result = bankshot(tmp_path / "lock.wgsl", *options)
     assert "  ends under OBE   (with sequentially consistent memory)\n" in result.stdout
+
+
+def test_the_page_shows_which_barriers_matter(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "explore.md").read_text(encoding="utf-8").partition("## Barriers")[2]
+    kernel, said = re.findall(r"```(?:wgsl|text)\n(.*?)```", page, re.DOTALL)[:2]
+    (tmp_path / "flag.wgsl").write_text(kernel)
+    result = bankshot(tmp_path / "flag.wgsl", "--grid", "1", "--barriers")
+    assert all(line in result.stdout for line in said.splitlines())
+    [entry] = json.loads(bankshot(tmp_path / "flag.wgsl", "--grid", "1", "--barriers", "--json").stdout)["cases"]
+    assert entry["barriers"] == [
+        {"line": 8, "matters": True, "outcomes": 2},
+        {"line": 10, "matters": False, "outcomes": 0},
+    ]
