@@ -24,8 +24,8 @@ FIT = {
     "array<vec4h>": ("float16", "uint8"),
     "array<Mixed>": ("uint32", "uint8"),
 }
-DTYPES = ("float16", "float32", "float64", "uint8", "uint16", "uint32", "int32", "uint64", "bool", ">f4", ">u4", "f4,f4",
-          "f4,u4,i4,f4", "object")  # fmt: skip
+DTYPES = ("float16", "float32", "float64", "uint8", "uint16", "uint32", "int32", "uint64", "bool", "object",
+          ">f4", ">u4", "f4,f4", "f4,u4,i4,f4")  # fmt: skip
 
 
 def bound(type_: str, value: np.ndarray) -> np.ndarray:
