@@ -103,8 +103,6 @@ def _bound(variable: Variable, type_: t.Type, key: Key, value: object) -> Bound:
     value = as_numpy(variable, value)
     if isinstance(type_, t.Texture):
         return bind_texture(variable, type_, key, value)
-    if variable.space not in ("storage", "uniform", "immediate"):
-        raise fail("unsupported", f"the simulator cannot bind {variable.name} ({type_}) yet", variable.span)
     data = _as_bytes(variable, type_, value)
     least = t.min_binding_size(type_)
     if len(data) < least:

@@ -73,7 +73,7 @@ class Sampler:
         words[at.MODES : at.MODES + _AXES] = [ADDRESS_MODES[mode] for mode in self.addresses]
         words[[at.MAG, at.MIN, at.MIP]] = [FILTERS[f] for f in (self.mag, self.min, self.mip)]
         words[[at.LOWEST, at.HIGHEST]] = np.array(self.lod, np.float32).view(np.uint32)
-        words[at.COMPARE] = COMPARISONS[self.compare] if self.compare else 0
+        words[at.COMPARE] = COMPARISONS[self.compare or "never"]
         return words
 
 

@@ -49,3 +49,15 @@ def test_the_period_is_said_where_the_turns_of_a_loop_are_counted_apart(loops, e
     assert finding.span.line == 5 + endless
     assert ("its state repeats every 3 iterations" in finding.message) == known
     assert "its state repeats" in finding.message
+
+
+@pytest.mark.parametrize("before", [0, 61])
+@pytest.mark.parametrize("inner", [1, 40])
+def test_an_endless_loop_around_another_whose_turns_are_counted_apart(before, inner):
+    """The inner loop has number `before`, and the outer one the next: 62 is the last that is counted apart."""
+    turns = "\n".join(["for (var k = 0u; k < 2u; k++) { y[0] += k; }"] * before)
+    step = f"for (var k = 0u; k < {inner}u; k++) {{ state = (state + 1u) % 3u; }}"
+    text = f"{HEAD}var state = y[0];\n{turns}\nloop {{ {step} if state == 5u {{ break; }} }}\n}}"
+    (finding,) = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(1, np.uint32)}).findings
+    assert finding.span.start == text.index("loop {")
+    assert "its state repeats" in finding.message
