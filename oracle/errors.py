@@ -8,6 +8,12 @@ from __future__ import annotations
 import os
 import pickle
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Control characters, and those that reverse the direction of text.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -47,6 +53,23 @@ class Died(UsageError):
 
 class TookTooLong(UsageError):
     """A task reported nothing for longer than its limit, and its process was ended."""
+
+
+@contextmanager
+def writing(file: object) -> Generator[None]:
+    """Raise `UsageError` where a file cannot be written. `file`: its path, or its option and its path."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror or error}") from None
+
+
+def check_writable(path: Path, file: object) -> None:
+    """Raise `UsageError` if there is no place for a file, before a run, which may be long. `file`: see `writing`."""
+    if path.is_dir():
+        raise UsageError(f"{file}: cannot be written: it is a folder")
+    if not path.parent.is_dir():
+        raise UsageError(f"{file}: cannot be written: there is no folder {path.parent}")
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -11,7 +11,7 @@ from ..sim.cures.patches import Patch, changed_files, patch_of
 from ..sim.disk_cache import write
 from ..sim.fast_dataclass import frozen
 from ..sim.wgsl.text_edits import replaced
-from .errors import UsageError
+from .errors import writing
 from .judge.audit import audit
 from .judge.case_run import Say, silent
 from .judge.coverage import CaseOutcome, Compared
@@ -77,8 +77,6 @@ def fix(case: Case, options: Options, *, apply: bool = False, say: Say = silent)
 def _write(patch: Patch) -> tuple[str, ...]:
     changed: Mapping[str, tuple[str, str]] = changed_files(patch)
     for name, (_, text) in changed.items():
-        try:
+        with writing(name):
             write(Path(name), text.encode())
-        except OSError as error:
-            raise UsageError(f"{name}: cannot be written: {error.strerror}") from None
     return tuple(changed)

@@ -9,7 +9,7 @@ from typing import Unpack
 
 import click
 
-from ..errors import UsageError
+from ..errors import UsageError, writing
 from .options import INPUT, JSON, PreprocessingOptions, defines_of, preprocessing_options
 
 
@@ -73,8 +73,5 @@ def _relative(path: Path, target: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    with writing(path), path.open("x", encoding="utf-8") as file:
+        file.write(text)

@@ -13,7 +13,7 @@ from ...sim.bindings.binding import is_array
 from ...sim.disk_cache import replacing
 from ...sim.fast_dataclass import frozen
 from ..comparison.bits import as_given
-from ..errors import UsageError
+from ..errors import UsageError, check_writable, writing
 from ..gpu_counters.timeline import record_timeline
 from ..judge.case_run import Say, side_by_side, simulate
 from ..judge.run_result import RunResult
@@ -21,6 +21,7 @@ from ..judge.schedule_options import ScheduleOptions
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module, entry_point
 from ..reports import chrome_trace
+from ..reports.output_file import OutputFile
 from ..wgpu_client import slots_of
 
 if TYPE_CHECKING:
@@ -61,16 +62,15 @@ def simulated_run(
     if others and probes != "all":
         raise UsageError(f"--probes {probes}: several devices need all probes")
     _check_saves(case, saves)
-    if timeline is not None:
-        chrome_trace.check_place(timeline.path)
+    file = OutputFile("--timeline", timeline.path) if timeline is not None else None
     names = probes if probes in ("all", "none") else probes.split(",")
     result = simulate(case, device, names, say, trace, workgroups, schedule=schedule, schedules=schedules)
     for name, path in saves.items():
         _save(name, path, as_given(result.outputs[name]))
-    if timeline is not None:
+    if timeline is not None and file is not None:
         say("recording the timeline")
         recorded = record_timeline(case, result, timeline.workgroup)
-        chrome_trace.write(timeline.path, recorded, case, timeline.workgroup)
+        file.write(chrome_trace.text(recorded, case, timeline.workgroup))
     changed = {} if probes == "counters" else _changed(case, result)  # reading outputs would run all workgroups
     charged = side_by_side(case, result, tuple(others), say, workgroups)
     return RunResult(case, device, result, changed, trace, charged, schedule)
@@ -93,17 +93,13 @@ def _check_saves(case: Case, saves: Mapping[str, Path]) -> None:
             raise UsageError(f"--save: no output is named {name}; the outputs are {', '.join(outputs) or 'none'}")
         if path.suffix != ".npy":
             raise UsageError(f"--save {name}: {path} must end in .npy")
-        if path.is_dir() or not path.parent.is_dir():
-            raise UsageError(f"--save {name}: {path} cannot be written: no folder {path.parent}")
+        check_writable(path, f"--save {name}={path}")
 
 
 def _save(name: str, path: Path, array: NDArray[Any]) -> None:
     """Write an .npy file; if that fails, an existing file stays as it was."""
-    try:
-        with replacing(path) as fresh, fresh.open("wb") as file:
-            np.save(file, array)
-    except OSError as error:
-        raise UsageError(f"--save {name}: {path} cannot be written: {error.strerror}") from None
+    with writing(f"--save {name}={path}"), replacing(path) as fresh, fresh.open("wb") as file:
+        np.save(file, array)
 
 
 def summary(array: NDArray[Any]) -> dict[str, Any]:

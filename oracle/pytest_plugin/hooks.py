@@ -346,6 +346,7 @@ class CiReport:
         if not (self.entries or self.sarif):
             return
         from ..reports.formats import github, sarif
+        from ..reports.output_file import OutputFile
         from ..reports.remarks import entry_of_plain
         from ..reports.summary_line import golden_words, tally_of
 
@@ -359,6 +360,6 @@ class CiReport:
             terminalreporter.write_line(line)
         if self.sarif:
             try:
-                sarif.write_sarif(Path(self.sarif), entries)
+                OutputFile("--bankshot-sarif", Path(self.sarif)).write(sarif.sarif_text(entries))
             except UsageError as error:
-                raise pytest.UsageError(f"--bankshot-sarif: {error}") from None
+                raise pytest.UsageError(str(error)) from None

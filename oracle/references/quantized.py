@@ -64,7 +64,7 @@ def rmsnorm(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     """
     x, w, n = arrays["X"].astype(np.float64), arrays["W"].astype(np.float64), dims["N"]
     mean = np.mean(x**2, axis=1, keepdims=True)
-    value = x / np.sqrt(mean + float(arrays["params"]["epsilon"][0])) * w
+    value = x / np.sqrt(mean + float(arrays["params"]["epsilon"].item())) * w
     inside = gamma(n) + 2.5 * ULP + F32_ROUNDOFF
     relative = inside / 2 + 2 * ULP + 2 * F32_ROUNDOFF + gamma(n, F64_ROUNDOFF)
     return {"Y": Expected(value, relative / (1 - inside - relative) * np.abs(value))}

@@ -11,11 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from ...sim import disk_cache
-from ..errors import UsageError
 
 if TYPE_CHECKING:
     from ..gpu_counters.timeline import Slice, Timeline
@@ -27,21 +23,12 @@ EPOCH = 1000  # microseconds
 SHARE = 0.9  # of an epoch that its slices fill, so that epochs are visibly apart
 
 
-def check_place(path: Path) -> None:
-    """Raise `UsageError` if the file cannot be written: call this before a run, which may be long."""
-    if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"--timeline: {path} cannot be written: no folder {path.parent}")
-
-
-def write(path: Path, timeline: Timeline, case: Case, workgroup: tuple[int, int, int]) -> None:
-    """Write the timeline of one workgroup. Raises `UsageError` if that fails."""
+def text(timeline: Timeline, case: Case, workgroup: tuple[int, int, int]) -> str:
+    """The timeline of one workgroup, as the text of a file."""
     title = f"{case.kernel.name} {case.shape}".strip()
     about = {"kernel": title, "workgroup": list(workgroup), "cut": timeline.cut, "time": "one epoch is 1 ms"}
     whole = {"traceEvents": list(events(timeline)), "displayTimeUnit": "ms", "otherData": about}
-    try:
-        disk_cache.write(path, json.dumps(whole, indent=1).encode())
-    except OSError as error:
-        raise UsageError(f"--timeline: {path} cannot be written: {error.strerror}") from None
+    return json.dumps(whole, indent=1)
 
 
 def events(timeline: Timeline) -> Iterator[Event]:

@@ -5,20 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...sim.disk_cache import write
-from ..errors import UsageError
+from ..errors import check_writable, writing
 
 
 class OutputFile:
-    """The file of an option. Raises `UsageError` if its folder does not exist."""
+    """The file of an option. Raises `UsageError` if it cannot be written there."""
 
     def __init__(self, option: str, path: Path) -> None:
         self._name, self._path = f"{option} {path}", path
-        if not path.parent.is_dir():
-            raise UsageError(f"{self._name}: no folder {path.parent}")
+        check_writable(path, self._name)
 
     def write(self, text: str) -> None:
         """Write the whole file. Raises `UsageError` if that fails."""
-        try:
+        with writing(self._name):
             write(self._path, text.encode())
-        except OSError as error:
-            raise UsageError(f"{self._name}: {error.strerror}") from None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...sim.disk_cache import replacing
-from ..errors import UsageError
+from ..errors import UsageError, check_writable, writing
 from .columns import Row, columns
 
 
@@ -40,16 +40,12 @@ def check(path: Path) -> None:
     """Raise `UsageError` if `write` could not write this file; called before a long run."""
     if path.suffix not in WRITERS:
         raise UsageError(f"{path}: the name of a table must end in {' or '.join(WRITERS)}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"{path}: cannot be written: there is no folder {path.parent}")
+    check_writable(path, path)
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
         raise UsageError(f"{path}: Parquet needs pyarrow (pip install 'bankshot[sweep]'); .csv needs nothing")
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:
     """Write a table. If this fails, an existing file stays unchanged. Raises `UsageError`."""
-    try:
-        with replacing(path) as fresh:
-            WRITERS[path.suffix](fresh, rows)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+    with writing(path), replacing(path) as fresh:
+        WRITERS[path.suffix](fresh, rows)

@@ -204,7 +204,7 @@ def test_bindings(binds, message):
         ("--save z=z.npy", "error: --save: no output is named z; the outputs are y"),
         ("--save x=x.npy", "error: --save: no output is named x; the outputs are y"),
         ("--save y=y.txt", "error: --save y: y.txt must end in .npy"),
-        ("--save y=none/y.npy", "error: --save y: none/y.npy cannot be written: no folder none"),
+        ("--save y=none/y.npy", "error: --save y=none/y.npy: cannot be written: there is no folder none"),
         ("--nonsense", "No such option"),
     ],
 )
@@ -330,7 +330,7 @@ def test_a_save_that_fails_leaves_the_file_that_was_there(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
-    refused(run("--save", "y=y.npy"), "error: --save y: y.npy cannot be written: No space left on device")
+    refused(run("--save", "y=y.npy"), "error: --save y=y.npy: cannot be written: No space left on device")
     assert (folder / "y.npy").read_bytes() == b"before"
     assert [path.name for path in folder.iterdir() if path.suffix == ".new"] == []
 

@@ -153,8 +153,8 @@ def test_reports_that_cannot_be_written_leave_nothing_behind(tmp_path):
                           env={**PLAIN, "PYTHONPATH": str(ROOT)}, check=False)  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert done.stderr.splitlines()[-2:] == [
-        "error: --html report.html: File too large",
-        "report.sarif: cannot be written: File too large",
+        "error: --html report.html: cannot be written: File too large",
+        "--sarif report.sarif: cannot be written: File too large",
     ]
     assert json.loads(done.stdout)["verb"] == "audit"
     assert not any(file.exists() for file in files)

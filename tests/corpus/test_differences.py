@@ -14,12 +14,13 @@ from bankshot.oracle.corpus.difference import (
     differing,
     differing_texels,
     errors,
+    holds_floats,
     texel_errors,
     texels,
 )
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.corpus.trial import trials
-from bankshot.oracle.guesses.invented_inputs import COUNTER, HALF, SINGLE, WHOLE
+from bankshot.oracle.guesses.invented_inputs import COUNTER, HALF, SINGLE, STEP, WHOLE
 
 PADDING = 0
 INF, NAN = np.inf, np.nan
@@ -129,9 +130,26 @@ def test_texels_that_differ():
     assert shown("rgba8uint", [[[1, 2, 3, 4]]], [[[1, 4, 3, 1]]], np.uint8) == [(2, 4, 1, 3 / 4)]  # of the largest
     assert shown("rgba32float", [[[1, 2, 3, 8]]], [[[1, 2, 3, 4]]], np.float32) == [(1, 4, 12, 1.0)]
     assert shown("rgba16float", [[[1, NAN, 3, 8]]], [[[1, NAN, 4, 8]]], np.float16) == [(1, 4, 4, 1 / 8)]
-    a, b = np.array([[1.0, NAN, 2.0]], np.float32), np.array([[1.0, NAN, 5.0]], np.float32)
-    assert differing_texels(a, b).tolist() == [False, False, True]
-    assert texel_errors(a, b).tolist() == [0, 0, 3]
+    a, b = np.array([[1.0, NAN, 2.0, 1.0, NAN]], np.float32), np.array([[1.0, -NAN, 5.0, NAN, 1.0]], np.float32)
+    assert differing_texels(a, b).tolist() == [False, False, True, True, True]
+    assert texel_errors(a, b).tolist() == [0, 0, 3, INF, INF]
+
+
+@pytest.mark.parametrize(
+    ("format_", "dtype", "kind", "floats"),
+    [
+        ("rgba8unorm", np.uint8, STEP, True),
+        ("rgba8snorm", np.int8, STEP, True),
+        ("rgba8uint", np.uint8, WHOLE, False),
+        ("rgba32sint", np.int32, WHOLE, False),
+        ("rgba32float", np.float32, SINGLE, True),
+        ("rgba16float", np.float16, HALF, True),
+    ],
+)
+def test_channels_of_a_texture_are_of_one_kind(format_, dtype, kind, floats):
+    ours, theirs = np.array([[[1, 2, 3, 4]]], dtype), np.array([[[1, 2, 3, 5]]], dtype)
+    (difference,) = texels("t", texture(format_), ours, theirs)
+    assert (difference.code, holds_floats(texture(format_))) == (kind, floats)
 
 
 def test_differences_of_all_outputs_are_listed():

@@ -400,3 +400,11 @@ def test_orders_of_workgroups_that_lose_updates(monkeypatch, theirs, explained):
     assert ours.outputs["y"].view(np.uint32).tolist() == [4]
     reason = cover.explained_by(cover.WAYS[0])(entry, ours, {"y": np.array([theirs], np.uint32)})
     assert ("the order of invocations decides the elements that differ" in (reason or "")) == explained
+
+
+def test_bounds_allow_nothing_where_arithmetic_is_exact(monkeypatch):
+    entry, ours = tried(monkeypatch, INEXACT, x=HALF, y=np.zeros(4, np.uint8))
+    theirs = {"y": np.array([NEAR], np.float32)}
+    assert cover.within_bounds(entry, ours, theirs)["y"].tolist() == [True]
+    entry.exact = True
+    assert cover.within_bounds(entry, ours, theirs) == {}

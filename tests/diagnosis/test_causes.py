@@ -442,3 +442,28 @@ def test_a_value_explains_what_is_within_its_bound(case, rule, bound, own, expla
     near = ours + 0.125
     assert mismatch.explained(near, None if own is None else np.full(ours.shape, own)) == explained
     assert not mismatch.explained(near[:3])
+
+
+ZEROED = """override n = 3;
+struct Both { count: atomic<u32>, plain: f32 }
+var<workgroup> a: array<atomic<u32>, 4>;
+var<workgroup> b: array<f32, n>;
+var<workgroup> c: array<f32, 4>;
+var<workgroup> d: array<Both, 2>;
+var<workgroup> e: u32;
+@compute @workgroup_size(1) fn main() { _ = &a; _ = &b; _ = &c; _ = &d; _ = &e; }
+"""
+
+
+def test_workgroup_memory_of_each_type_is_zeroed() -> None:
+    """As a whole, but for atomics and for arrays whose size is an override."""
+    made = zeroing(ZEROED, bankshot.check(ZEROED).pipeline())
+    bankshot.check(made)
+    for statement in (
+        "for (var zeroed_0 = 0u; zeroed_0 < 4u; zeroed_0++) { atomicStore(&a[zeroed_0], 0); }",
+        "for (var zeroed_0 = 0u; zeroed_0 < 3u; zeroed_0++) { b[zeroed_0] = f32(); }",
+        "{ atomicStore(&d[zeroed_0].count, 0); d[zeroed_0].plain = f32(); }",
+        " c = array<f32, 4>(); ",
+        " e = u32(); workgroupBarrier();",
+    ):
+        assert statement in made

@@ -87,7 +87,7 @@ def test_variables_without_a_value_are_mended() -> None:
 @SLOW
 @given(programs())
 def test_every_program_is_valid_wgsl(program: Program) -> None:
-    bankshot.check(program.text).pipeline("main", {**program.overrides})
+    assert bankshot.check(program.text).pipeline("main", {**program.overrides}).entry.name == "main"
 
 
 def test_a_program_is_the_same_again_and_after_a_file() -> None:

@@ -186,7 +186,7 @@ def started():
 def test_a_well_formed_program_is_accepted():
     builder, _, slot = started()
     builder.get(slot)
-    verify(builder.root)
+    assert verify(builder.root) is None
 
 
 def used_before_it_is_made(builder, total, slot):

@@ -1,12 +1,12 @@
 """Remarks, annotations, summaries and SARIF, from entries made up here."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.reports.formats import github, sarif
+from bankshot.oracle.reports.output_file import OutputFile
 from bankshot.oracle.reports.remarks import ERROR, NOTE, Entry, Remark, entry_of_error, entry_of_plain, merged
 from bankshot.sim.wgsl.diagnostics import Note, fail
 from bankshot.sim.wgsl.source import Source, Span
@@ -171,6 +171,14 @@ def test_what_cannot_be_run_is_told_too(tmp_path):
     assert (remark.message, remark.file, remark.line) == ("there is no adapter", "k.toml", 0)
 
 
-def test_sarif_that_cannot_be_written_is_wrong_use(tmp_path):
-    with pytest.raises(UsageError, match="cannot be written"):
-        sarif.write_sarif(Path(tmp_path / "no" / "k.sarif"), [])
+def test_a_file_of_an_option_that_cannot_be_written_is_wrong_use(tmp_path):
+    for path, why in ((tmp_path / "no" / "k.sarif", "there is no folder"), (tmp_path, "it is a folder")):
+        with pytest.raises(UsageError, match=f"^--sarif {path}: cannot be written: {why}"):
+            OutputFile("--sarif", path)
+    file = OutputFile("--sarif", tmp_path / "k.sarif")
+    file.write("é\n")
+    assert (tmp_path / "k.sarif").read_bytes() == "é\n".encode()
+    (tmp_path / "k.sarif").unlink()
+    (tmp_path / "k.sarif").mkdir()
+    with pytest.raises(UsageError, match=r"^--sarif .*k\.sarif: cannot be written: Is a directory$"):
+        file.write("")

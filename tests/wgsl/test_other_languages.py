@@ -51,7 +51,7 @@ def test_no_name_of_wgsl_is_called_a_habit():
 
 @pytest.mark.parametrize("name", TYPES.values())
 def test_what_types_are_called_is_a_type(name):
-    check(Source(f"{HEAD}var v: {name};\n}}\n"))
+    assert check(Source(f"{HEAD}var v: {name};\n}}\n")).entry_points
 
 
 CALLED = [text.removeprefix("WGSL calls it ") for name, text in HABITS.items() if name not in TYPES and "calls" in text]

@@ -128,7 +128,7 @@ def main(statements: str) -> typed.Module:
 
 @pytest.mark.parametrize("statements", UNIFORM.values(), ids=UNIFORM.keys())
 def test_uniform(statements: str) -> None:
-    main(statements)
+    assert main(statements).entry_points
 
 
 @pytest.mark.parametrize("statements", DIVERGENT.values(), ids=DIVERGENT.keys())

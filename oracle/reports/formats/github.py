@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ....sim.run.counters import COUNTERS
-from ...errors import UsageError, on_github, printable
+from ...errors import on_github, printable, writing
 from ..protocol import AuditedCase, AuditFormat, Outcome, ReportOptions
 from ..remarks import FIGURES, Entry, Remark, from_root, merged, remark_words
 from ..terminal import print_command
@@ -80,11 +80,8 @@ def write_summary(entries: Sequence[Entry]) -> None:
     """Append to the job summary, if GITHUB_STEP_SUMMARY names one."""
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target and entries:
-        try:
-            with open(target, "a", encoding="utf-8") as file:
-                file.write(summary(entries))
-        except OSError as error:
-            raise UsageError(f"GITHUB_STEP_SUMMARY {target}: cannot be written: {error.strerror}") from None
+        with writing(f"GITHUB_STEP_SUMMARY {target}"), open(target, "a", encoding="utf-8") as file:
+            file.write(summary(entries))
 
 
 def summary(entries: Sequence[Entry]) -> str:

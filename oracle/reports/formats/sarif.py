@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ....sim import __version__
-from ....sim.disk_cache import write
 from ....sim.findings.table import KINDS
-from ...errors import UsageError
+from ..output_file import OutputFile
 from ..protocol import AuditedCase, AuditFormat, Outcome, ReportOptions
 from ..remarks import CODES, LEVEL_OF, Entry, Remark, from_root, merged
 
@@ -29,14 +28,14 @@ class Format(AuditFormat):
     output = "file"
 
     def __init__(self, options: ReportOptions, work: Sequence[Plan], broken: Sequence[Broken]) -> None:
-        self._file: Path = options.files[self.name]
+        self._file = OutputFile("--sarif", options.files[self.name])
         self._entries: list[Entry] = []
 
     def add(self, result: AuditedCase) -> None:
         self._entries.append(result.remarks)
 
     def finish(self, outcome: Outcome) -> None:
-        write_sarif(self._file, self._entries)
+        self._file.write(sarif_text(self._entries))
 
 
 def sarif(entries: Iterable[Entry], version: str) -> dict[str, Any]:
@@ -84,12 +83,9 @@ def _case(entry: Entry) -> dict[str, Any]:
     return {"case": entry.title, "outcome": entry.outcome, "compared": list(entry.compared)}
 
 
-def write_sarif(path: Path, entries: Iterable[Entry]) -> None:
-    """Write a SARIF file. Raises `UsageError` if that fails."""
-    try:
-        write(path, f"{json.dumps(sarif(entries, __version__), indent=2)}\n".encode())
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+def sarif_text(entries: Iterable[Entry]) -> str:
+    """The text of a SARIF file."""
+    return f"{json.dumps(sarif(entries, __version__), indent=2)}\n"
 
 
 def _result(remark: Remark, rule: int) -> dict[str, Any]:
