@@ -76,6 +76,8 @@ class Run:
     instructions: tuple = ()
     traffic: tuple = ()
     padding_flops: int = 0
+    agreement: None = None
+    program: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(order_dependent_atomics=()))
 
     def writer(self, name, element):
         return Writer((element // 32, 0, 0), element % 32, None)
@@ -114,7 +116,8 @@ def world(monkeypatch, tmp_path):
     (function,) = checked.entry_points
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
-    def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, workgroups, progress):
+    def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, workgroups, progress, **order):
+        assert order == {"schedule": "lockstep", "schedules": 1}
         knobs.devices.append((device, probes))
         y = bindings["x"] * np.float32(2)
         y[-1] += np.float32(knobs.sim_error)

@@ -29,10 +29,14 @@ TEXT = """@group(0) @binding(0) var<storage, read_write> y: array<u32, 64>;
         ("turns(1)", 1, 64, 8),
         ("subgroup-serial", 1, 9, 1),  # one after another
         ("reversed", 1, 9, 1),
-        ("random(1)", 1, 9, 1),
+        ("random(1)", 1, 9, 9),  # all invocations take turns
+        ("pct(1,3)", 256, 64, 16),  # 4,096 of them at most
     ],
 )
 def test_workgroups_per_batch(order, size, grid, workgroups):
     module = bankshot.check(TEXT.format(size))
     dispatch = prepare(module, grid=grid, bindings={"y": np.zeros(64, np.uint32)})
-    assert dispatch.workgroups_per_batch(replace(dispatch.how, schedule=schedule(order))) == workgroups
+    assert (
+        dispatch.workgroups_per_batch(replace(dispatch.how, schedule=schedule(order).sized(size, grid, 32)))
+        == workgroups
+    )
