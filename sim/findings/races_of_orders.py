@@ -35,7 +35,8 @@ def find_races_of_orders(
     if not _decides(launch, influence) or not _choose(launch, changes):
         return []
     for order in _ORDERS:
-        again, after = run(frozenset(("races",)), **changes, schedule=order)
+        changes["schedule"] = order
+        again, after = run(frozenset(("races",)), **changes)
         found = find_races(again, after) if after.finished == again.count else []
         if found:
             note = Note(f"seen if run {order.name}; in lockstep, no results of atomics lead here")
@@ -49,7 +50,7 @@ def _decides(launch: Launch, influence: Callable[[], Influence]) -> bool:
     if not numbers:
         return False
     known = influence()
-    nodes = set().union(*(known.results.get(launch.program.sites[number].span, set()) for number in numbers))
+    nodes = {node for number in numbers for node in known.results.get(launch.program.sites[number].span, ())}
     return bool(known.of(nodes) & known.deciding)
 
 
