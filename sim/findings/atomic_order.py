@@ -28,8 +28,8 @@ from .unordered_atomics import LOADS, Unordered, by_cause, find_unordered, resul
 _HARMLESS = ("same-value", "unseen")
 _MOST_SERIAL = 1 << 12  # invocations that are also run one by one, which takes far longer than lockstep
 _WIDE = (MIRRORED, schedule("turns(1)"), schedule("turns(2)"))
+_LEAST_FINE = 4  # drawn orders that are tried, and more in smaller dispatches
 _FINE = (*(schedule(f"random({seed})") for seed in range(1, 9)), *(schedule(f"pct({seed},3)") for seed in range(1, 5)))
-_SERIAL = (REVERSED, SERIAL, *_FINE)
 
 
 def find_order_dependence(
@@ -74,12 +74,17 @@ def _changes(
     """Yield the reruns in other orders in which outputs change, and how they do in words."""
     alike: Changes = {"budget": rerun_budget(launch, outcome)}
     serial = launch.invocations <= _MOST_SERIAL
-    orders = (_WIDE[0], *_SERIAL, *_WIDE[1:]) if serial else _WIDE
+    orders = (_WIDE[0], *_serial(launch), *_WIDE[1:]) if serial else _WIDE
     yield from _changes_in(run, alike, launch, orders)
     if not serial and (few := _workgroups_of(pairs, launch)):
         alike["chosen"] = np.array(few, np.int64)
         alone, _ = run(frozenset(), **alike)
-        yield from _changes_in(run, alike, alone, _SERIAL)
+        yield from _changes_in(run, alike, alone, _serial(alone))
+
+
+def _serial(launch: Launch) -> tuple[Schedule, ...]:
+    """Return the orders in which invocations run one by one, or take turns at atomic operations."""
+    return REVERSED, SERIAL, *_FINE[: max(_LEAST_FINE, _MOST_SERIAL // launch.invocations)]
 
 
 def _changes_in(
