@@ -61,3 +61,13 @@ def test_an_endless_loop_around_another_whose_turns_are_counted_apart(before, in
     (finding,) = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(1, np.uint32)}).findings
     assert finding.span.start == text.index("loop {")
     assert "its state repeats" in finding.message
+
+
+def test_an_endless_loop_in_others_that_do_not_turn():
+    step = "loop { state = (state + 1u) % 3u; if state == 5u { break; } }"
+    text = (
+        f"{HEAD}var state = y[0];\nfor (var k = 0u; k < 3u; k++) {{ for (var j = 0u; j < 3u; j++) {{ {step} }} }}\n}}"
+    )
+    (finding,) = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(1, np.uint32)}).findings
+    assert finding.span.start == text.index("loop {")
+    assert "its state repeats every 3 iterations" in finding.message

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.findings.unordered_atomics import find_unordered
+from bankshot.sim.findings.unordered_atomics import Unordered, by_cause, find_unordered
 from bankshot.sim.run.simulate import prepare
 
 HEAD = """
@@ -106,3 +106,20 @@ workgroupBarrier(); y[at] = t[0];"""
     assert run.cures == ()
     right = text.replace("atomicAdd(&s[0], 1u);", "atomicAdd(&s[0], 1u); workgroupBarrier();")
     assert [f.code for f in bankshot.simulate(right, grid=2, bindings=bindings()).findings] in ([], ["uninit"])
+
+
+@pytest.mark.parametrize(
+    ("influences", "changed", "groups"),
+    [
+        (["a", "b"], "ab", [[0], [1]]),
+        (["a", "a"], "a", [[0, 1]]),
+        (["a", "b", "ab"], "ab", [[0, 1, 2]]),  # the third shows in what both others show in
+        (["a", "b", "ab"], "a", [[0, 2]]),
+        (["a", "b", "c", "bc"], "abc", [[0], [1, 2, 3]]),
+        (["a", "b"], "", []),
+    ],
+)
+def test_pairs_that_show_in_one_variable_have_one_cause(influences, changed, groups):
+    pairs = [Unordered((), frozenset(each), (0, 0), False, False) for each in influences]
+    found = by_cause(pairs, frozenset(changed))
+    assert [[next(n for n, pair in enumerate(pairs) if pair is each) for each in group] for group in found] == groups
