@@ -1,6 +1,7 @@
 """Processes that answer questions, how their end is reported, and how texts of others are shown."""
 
 import os
+import signal
 
 import pytest
 
@@ -70,6 +71,12 @@ def test_a_question_has_its_answer_or_its_error(child):
         child.put("odd", ()).answer()
     assert child.put("input", ()).answer() == b""
     assert child.put("double", (4,)).answer() == 8
+
+
+def test_an_interrupt_is_the_parents(child):
+    assert child.put("double", (1,)).answer() == 2
+    child._process.send_signal(signal.SIGINT)
+    assert child.put("double", (2,)).answer() == 4
 
 
 def test_a_silent_question_has_no_answer(child):

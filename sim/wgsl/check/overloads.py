@@ -285,7 +285,7 @@ def _special(builtin: Builtin, args: tuple[t.Type, ...], spans: Sequence[Span]) 
     if builtin.is_operator and any(isinstance(arg, t.Struct | t.Array) for arg in args):
         parts = "members" if any(isinstance(arg, t.Struct) for arg in args) else "elements"
         return f"operators take numbers, vectors and matrices: apply it to their {parts}"
-    if name == "*" and len(args) == 2 and isinstance(args[1], t.Vec) and isinstance(first, t.Mat):
+    if name == "*" and isinstance(first, t.Mat) and isinstance(args[-1], t.Vec):
         return f"a {first} is multiplied by a vector of {first.cols} components"
     if name.startswith("atomic") and isinstance(first, t.Pointer) and not isinstance(first.store, t.Atomic):
         return "declare it as an atomic: atomic<u32> or atomic<i32>"
