@@ -22,11 +22,10 @@ from ..findings.finding import Finding
 from ..findings.grouping import group_races
 from ..findings.inactive_lane import find_inactive_lane_reads, shuffles
 from ..findings.races import find_component_races, stores_components
-from ..findings.races_of_orders import find_races_of_orders
 from ..findings.redundant_barriers import find_redundant
 from ..findings.replay import Judge, Verdicts
 from ..findings.runner import Changes
-from ..findings.table import RACE, depending_on
+from ..findings.table import depending_on
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.workgroup_classes import Classes
@@ -107,16 +106,6 @@ def verdicts_of(dispatch: Dispatch) -> Verdicts:
         return Verdicts(other.run, lambda: dispatch.influence, None), buffers
 
     return Verdicts(dispatch.run, lambda: dispatch.influence, varied)
-
-
-def races_of_orders(dispatch: Dispatch, probes: frozenset[str], measured: Measured) -> list[Finding]:
-    """Return the races that only other orders show, where lockstep shows none. Cures, which are tried in lockstep,
-    cannot end them."""
-    launch, outcome = measured.launch, measured.outcome
-    races = any(each.code == RACE.code for each in measured.findings)
-    if "races" not in probes or races or outcome.finished < launch.count or dispatch.how.chosen is not None:
-        return []
-    return find_races_of_orders(dispatch.run, lambda: dispatch.influence, launch, outcome)
 
 
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:

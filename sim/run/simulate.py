@@ -42,7 +42,7 @@ from .counters import Counters, RunRecord
 from .cured import cured
 from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
-from .measure import measure, races_of_orders
+from .measure import measure
 from .run_view import excess, html, one_line
 from .schedule_sweep import Agreement, Schedules, sweep
 from .site import Site, site_counters, sums, totals
@@ -331,15 +331,13 @@ def simulate(
         finished = again.finished
         stopped = {f.span for f in findings}
         findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
-    late = races_of_orders(dispatch, names, measured)
-    findings = [*findings, *late]
     agreement = None
     wanted = schedules if isinstance(schedules, Schedules) else Schedules(schedules)
     if wanted.count > 1 and outcome.finished == launch.count:
         findings, agreement = sweep(dispatch, wanted, replace(measured, findings=findings))
     findings, silenced = suppress(findings, dispatch.pipeline.module.source, names)
     tried: tuple[Cure, ...] = ()
-    if (replay if cures is None else cures) and outcome.finished == launch.count and not late:
+    if (replay if cures is None else cures) and outcome.finished == launch.count:
         findings, tried = cured(dispatch, names, measured, findings, silenced)
     return Run(
         note_limit(findings, outcome),

@@ -37,7 +37,7 @@ def test_a_race_in_a_branch_that_lockstep_does_not_take_is_found(grid, replay):
     (race,) = [f for f in findings(grid=grid, replay=replay) if f.code == "race"]
     assert race.span is not None
     assert race.span.text == "t[0]"
-    assert race.notes[-1].message.startswith("seen if run reversed; in lockstep")
+    assert any("the order of atomic operations decides whether this happens" in n.message for n in race.notes)
 
 
 def test_it_is_right_where_a_barrier_completes_the_count():
@@ -55,14 +55,3 @@ def test_a_comment_may_allow_it():
 
 def test_only_the_probe_of_races_looks_for_it():
     assert not findings(probes=("lanes", "bounds"))
-
-
-def test_nothing_runs_again_where_no_result_decides(monkeypatch):
-    from bankshot.sim.findings import races_of_orders
-
-    monkeypatch.setattr(races_of_orders, "_ORDERS", None)
-    text = "@group(0) @binding(0) var<storage, read_write> y: array<atomic<u32>>;"
-    text += (
-        "@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { atomicAdd(&y[i % 4u], i); }"
-    )
-    assert not bankshot.simulate(text, grid=2, bindings={"y": np.zeros(4, np.uint32)}).findings
