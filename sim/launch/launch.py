@@ -227,7 +227,14 @@ class Launch:
         return frozenset(self.program.accesses[probe.access].variable.name for probe in probes)
 
     def may_wait(self, stopped: Stopped) -> bool:
-        """Whether the loop in which the run was stopped may wait for others, which would go on if they took turns."""
+        """Whether the loop in which the run was stopped may wait for others, which would go on if they took turns.
+
+        A loop that has used up its work otherwise is taken to be long: its state changes, and no atomic operation
+        decides whether it ends.
+        """
+        _, awaited = self.program.loops[stopped.loop]
+        if stopped.turned is None and not awaited:
+            return False
         return may_wait(self.program, stopped.loop, alone=self.count <= self.program.workgroups_per_batch)
 
     def sample_loop_lanes(self) -> float:
@@ -336,7 +343,7 @@ class Launch:
             rows,
             *tables,
             (self.storage, self._order, self._writers, self._touched),
-            LongLoops(self.program, options.work, ends),
+            LongLoops(self.program, options.work, ends, self.invocations > 1),
         )
 
     def _traced(self) -> NDArray[np.int64]:

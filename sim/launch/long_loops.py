@@ -30,6 +30,7 @@ from ..machine import layout as at
 UNLIMITED = 1 << 62
 WORK = 1 << 33  # of a batch, in loops: costs by lanes; takes 1 to 4 seconds
 _WATCHED_SECONDS = 1.0  # of a batch with probes, before it is run without them
+_EARLIER = 4  # bits: work after which loops that wait are stopped, as a part of the limit
 _FIRST_PAUSE = 1 << 26  # work before a batch first pauses: some hundredths of a second
 _PER_WORD = 64  # work for each word of a snapshot before it is taken
 _MOST_STORAGE = 1 << 22  # words of storage that a snapshot may hold
@@ -104,12 +105,14 @@ class LongLoops:
     """What a launch does about batches that pause.
 
     `work`: the limit of a batch. `ends`: runs the batch from this workgroup on without probes, and returns how it was
-    stopped, if it was; None: the program has no probes.
+    stopped, if it was; None: the program has no probes. `may_repeat`: a run that stops in a loop that waits is repeated
+    with units that take turns.
     """
 
     program: Program
     work: int
     ends: Callable[[int], Stopped | None] | None
+    may_repeat: bool
     _memory: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
 
     @property
@@ -127,6 +130,9 @@ class LongLoops:
             return False
         spent = batch.given - int(progress[at.WORK_LEFT])
         is_slow = self.ends is not None and thread_time() - batch.since >= _WATCHED_SECONDS
+        _, awaited = self.program.loops[int(progress[at.PAUSED]) - 1]
+        if awaited and spent >= self.work >> _EARLIER and self.may_repeat:
+            return False
         if (spent >= batch.limit or (is_slow and batch.limit < UNLIMITED)) and not self._may_exceed(batch):
             return False
         snapshot = None if batch.is_compared else self._snapshot(int(progress[at.PAUSED]) - 1, memory, spent)

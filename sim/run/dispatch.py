@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ..instrument.error_bounds import Instrumented
 
 _LANES_PER_BATCH = 512
+_EARLIER = 2  # bits: work after which units give way to smaller ones, as a part of the limit
 _MOST_PROGRAMS = 64  # that are kept for each module, with different overrides, entry points and probes
 
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
@@ -125,11 +126,9 @@ class Dispatch:
         how = replace(self.how, **changes)
         if how.schedule != LOCKSTEP:
             how = replace(how, schedule=how.schedule.sized(*self._sizes))
-        known = (
-            [each for each in how.schedule.finer(*self._sizes) if each.granularity in self.units] if self.units else []
-        )
-        if known:
-            how = replace(how, schedule=known[0])
+        if self.units:
+            known = (each for each in how.schedule.finer(*self._sizes) if each.granularity in self.units)
+            how = replace(how, schedule=next(known, how.schedule))
         launch, outcome = self._run(how, probes, progress)
         if outcome.stopped is None or not launch.may_wait(outcome.stopped):
             return launch, outcome
@@ -138,7 +137,8 @@ class Dispatch:
             outcome = replace(outcome, stopped=replace(outcome.stopped, turned=None))
         proven = launch, outcome
         for schedule in finer:
-            launch, outcome = self._run(replace(how, schedule=schedule), probes, progress)
+            work = how.work if schedule is finer[-1] else how.work >> _EARLIER
+            launch, outcome = self._run(replace(how, schedule=schedule, work=work), probes, progress)
             if outcome.stopped is None:
                 self.units.append(schedule.granularity)
                 return launch, outcome
