@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bankshot.oracle.cli import streams
-from bankshot.oracle.errors import escape_controls, printable
+from bankshot.oracle.errors import UsageError, escape_controls, printable
 from bankshot.oracle.reports.formats import github
 from bankshot.oracle.reports.remarks import Entry, Remark
 from bankshot.oracle.reports.terminal import print_command, say
@@ -101,7 +101,7 @@ def test_job_summaries_have_one_row_for_each_case_and_no_markup_of_others():
 
 def test_a_summary_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
-    with pytest.raises(github.UsageError, match=r"GITHUB_STEP_SUMMARY .*: cannot be written: Is a directory"):
+    with pytest.raises(UsageError, match=r"GITHUB_STEP_SUMMARY .*: cannot be written: Is a directory"):
         github.write_summary([entry()])
 
 
