@@ -95,7 +95,7 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
         for start in range(w * size, min((w + 1) * size, lanes), subgroup):
             end = min(start + subgroup, (w + 1) * size)
             active = stayed = 0
-            for lane in range(start, min(end, lanes)):
+            for lane in range(start, end):
                 active += np.int64(mask[lane])
                 stayed += np.int64(through[lane])
             if active > 0:
