@@ -39,8 +39,10 @@ def _sizes(values: Array) -> NDArray[np.float64]:
 
 
 def own_sizes(expected: Array, scale: float) -> NDArray[np.float64]:
-    """Return how far off each counterexample is: NaN for a NaN, which no number is near."""
-    return np.maximum(np.abs(expected.astype(np.float64)), scale)
+    """Return how far off each counterexample is: infinite for a NaN, so that a rule without a bound accepts it."""
+    sizes = np.maximum(np.abs(expected.astype(np.float64)), scale)
+    sizes[np.isnan(sizes)] = np.inf
+    return sizes
 
 
 def doubled(expected: Array, dtype: np.dtype[Any], scale: float) -> Array:

@@ -123,6 +123,7 @@ def test_a_counterexample_is_doubled_or_what_the_type_can_hold(dtype, expected, 
 
 def test_an_own_size_is_at_least_the_scale():
     assert own_sizes(np.array([0.5, -2.0, 0.0, -np.inf]), 1.0).tolist() == [1.0, 2.0, 1.0, np.inf]
+    assert own_sizes(np.array([np.nan]), 1.0).tolist() == [np.inf]  # so that a rule without a bound accepts it
 
 
 # ---- what a comparison says of it ------------------------------------------------------------------------

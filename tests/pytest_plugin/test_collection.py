@@ -181,7 +181,7 @@ def test_nothing_is_reported_of_tests_without_kernels(tmp_path, monkeypatch):
     assert (said, list(tmp_path.iterdir())) == ([], [])
     ci(sarif=str(tmp_path / "a.sarif")).pytest_terminal_summary(SimpleNamespace(write_line=said.append))
     assert (said, [each.name for each in tmp_path.iterdir()]) == ([], ["a.sarif"])
-    with pytest.raises(pytest.UsageError, match=r"^--bankshot-sarif: .*no/a\.sarif"):
+    with pytest.raises(pytest.UsageError, match=r"^--bankshot-sarif .*no/a\.sarif: cannot be written"):
         ci(sarif=str(tmp_path / "no" / "a.sarif")).pytest_terminal_summary(SimpleNamespace(write_line=said.append))
 
 
