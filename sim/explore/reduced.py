@@ -8,7 +8,6 @@ nothing else does. Only outcomes that sequentially consistent memory does not ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from math import prod
 from time import monotonic
 
@@ -57,7 +56,7 @@ def _reduced(dispatch: Dispatch) -> Iterator[tuple[Dispatch, tuple[int, ...]]]:
         grid = _first(dispatch.grid, groups)
         if prod(grid) * len(lanes) > 1 and (grid, lanes) not in seen:
             seen.add((grid, lanes))
-            yield replace(dispatch, grid=grid, ready_memory=[], stops=[]), lanes
+            yield dispatch.with_(grid=grid), lanes
 
 
 def _first(grid: tuple[int, int, int], most: int) -> tuple[int, int, int]:

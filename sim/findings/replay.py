@@ -23,7 +23,7 @@ from ..fast_dataclass import frozen
 from ..launch.launch import Filling, Launch
 from ..launch.partition import Outcome
 from ..launch.race_tables import race_rows
-from ..launch.schedules import Schedule, schedule, side_by_side
+from ..launch.schedules import MOST_ONE_BY_ONE, Schedule, schedule, side_by_side
 from ..machine import layout as at
 from ..wgsl.diagnostics import Note
 from .finding import Finding
@@ -38,7 +38,6 @@ FILLINGS = {
     "all bits set": Filling(0xFFFFFFFF),
     "another value in each word": Filling(0x3F800001, 0x00C54321),
 }
-_MOST_SERIAL = 1 << 16  # invocations that a rerun may still run one by one
 _MOST_BESIDE = 8  # colliding workgroups that a rerun begins with, side by side
 _ACCESSES = ("load", "store", "atomic")
 _SLACK = 1000  # backward jumps that a rerun may make beyond four times those of the first run
@@ -189,7 +188,7 @@ def _schedules(launch: Launch, outcome: Outcome) -> list[_Rerun]:
     orders = [schedule(name) for name in ("mirrored", "subgroup-serial", "reversed", "random(1)")]
     if colliding := _colliding(launch, outcome):
         orders.insert(1, side_by_side(colliding))
-    if launch.invocations > _MOST_SERIAL:
+    if launch.invocations > MOST_ONE_BY_ONE:
         serial = [each for each in orders if each.granularity == "invocation"]
         orders = [replace(each, granularity="subgroup") if each in serial else each for each in orders]
     racing = launch.racing(outcome)

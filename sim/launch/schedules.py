@@ -41,7 +41,8 @@ from ..wgsl.diagnostics import fail
 _PATIENCE = 1 << 11
 _MOST_GROUPS = 1 << 12  # lockstep groups of a batch
 _MOST_LANES = 1 << 18  # lanes of all of them: each has a copy of the registers
-_MOST_INVOCATIONS, _MOST_SUBGROUPED = 1 << 16, 1 << 22  # of a dispatch whose units are invocations, or subgroups
+MOST_ONE_BY_ONE = 1 << 16  # invocations of a dispatch that still run one by one
+_MOST_SUBGROUPED = 1 << 22  # of a dispatch whose units are subgroups
 
 
 @frozen
@@ -82,7 +83,7 @@ class Schedule:
         """Return the schedule with the units that suit a grid of so many workgroups of so many lanes."""
         count, granularity, beside = lanes * workgroups, self.granularity, self.beside
         if granularity == "any":
-            small = "invocation" if count <= _MOST_INVOCATIONS else "subgroup"
+            small = "invocation" if count <= MOST_ONE_BY_ONE else "subgroup"
             granularity = small if count <= _MOST_SUBGROUPED else "turns"
         if not beside:
             size = {"invocation": 1, "subgroup": min(subgroup, lanes)}.get(granularity, lanes)

@@ -94,6 +94,10 @@ class Dispatch:
             several if interleaving_speedup(launch.program, several, launch.sample_loop_lanes()) >= MIN_SPEEDUP else 0
         )
 
+    def with_(self, **changes: Any) -> Dispatch:
+        """Return the dispatch with other fields, and without what its runs have found so far."""
+        return replace(self, ready_memory=[], stops=[], units=[], **changes)
+
     @cached_property
     def influence(self) -> Influence:
         """What the loads, atomic operations and variables of its program influence."""
@@ -104,7 +108,7 @@ class Dispatch:
         nor an address."""
         bound = [vary(b) if self.influence.only_data(b.variable.name) else b for b in self.bound]
         changed = [new.variable.name for old, new in zip(self.bound, bound, strict=True) if old is not new]
-        return replace(self, bound=bound, ready_memory=[], stops=[], units=[]), changed
+        return self.with_(bound=bound), changed
 
     @property
     def rounding(self) -> Rounding:
@@ -249,7 +253,7 @@ class Dispatch:
             if (variable := variables.get(each.variable.name)) is not None
         ]
         how = replace(self.how, budget=budget)
-        return replace(self, pipeline=pipeline, bound=bound, how=how, ready_memory=[], stops=[], units=[])
+        return self.with_(pipeline=pipeline, bound=bound, how=how)
 
     def launch(self, program: Program, bound: list[Bound]) -> Launch:
         return Launch(program, bound, self.grid, self.device, self.how)

@@ -22,7 +22,7 @@ from ..findings.replay import differences, open_values, rerun_budget
 from ..findings.table import ATOMIC_ORDER, COMPONENT_RACE, OUT_OF_BOUNDS, RACE, SCHEDULE_DEPENDENT
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
-from ..launch.schedules import schedule
+from ..launch.schedules import MOST_ONE_BY_ONE, schedule
 from ..wgsl.diagnostics import Note, fail
 from .dispatch import Dispatch
 from .measure import Measured
@@ -32,7 +32,6 @@ DRAWN = ("random({seed})", "turns({seed})", "pct({seed},{depth})")
 _DEEPEST = 3  # of pct
 _MOST = 1 << 20  # schedules
 _LEAVE_OPEN = (RACE.code, COMPONENT_RACE.code, OUT_OF_BOUNDS.code)
-_MOST_INVOCATIONS = 1 << 16  # that run one by one
 
 
 @sealed
@@ -56,7 +55,7 @@ class Schedules:
 
     def names(self, invocations: int) -> Iterator[str]:
         """Yield the names of the schedules for a dispatch of so many invocations."""
-        few = invocations <= _MOST_INVOCATIONS
+        few = invocations <= MOST_ONE_BY_ONE
         fixed = [name for name in FIXED if few or schedule(name).granularity != "invocation"]
         seeds = (template.format(seed=self.seed + n, depth=1 + n % _DEEPEST) for n in count() for template in DRAWN)
         yield from fixed[: self.count]
@@ -159,7 +158,7 @@ class _Seen:
         if self.dispatch.how.chosen is not None:
             return self.dispatch.grid
         for grid in _smaller(self.dispatch.grid):
-            smaller = replace(self.dispatch, grid=grid, ready_memory=[], stops=[])
+            smaller = self.dispatch.with_(grid=grid)
             (before, first), (after, second) = (self._run(each, smaller) for each in ("lockstep", name))
             if first.finished == second.finished == prod(grid) and key in dict(
                 differences(before.outputs(), after.outputs())

@@ -59,7 +59,7 @@ def test_seeds_count_from_the_one_given():
 
 def test_every_name_is_a_schedule():
     for name in names(24):
-        simulated(RIGHT, schedule=name, probes="none")
+        assert simulated(RIGHT, schedule=name, probes="none").finished == 2
 
 
 def test_many_invocations_are_not_run_one_by_one():
