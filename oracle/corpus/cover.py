@@ -19,6 +19,7 @@ from ..diagnosis.adapter_reruns import zeroing
 from ..diagnosis.kept_floats import ZERO, kept
 from ..diagnosis.simulator_reruns import ORDERS, place
 from ..diagnosis.texel_bounds import texel_bounds
+from ..judge.case_run import endless
 from .candidate import Candidate, Mask, Outputs, Run, outputs_of
 from .difference import holds_floats
 
@@ -116,7 +117,7 @@ def _texel_bounds(entry: Candidate, ours: Run, variable: typed.Variable) -> NDAr
 def _orders(entry: Candidate, ours: Run, theirs: Outputs) -> Iterator[Masks]:
     for schedule in _ORDERS:
         run = entry.simulate(ours.given, schedule=schedule)
-        if all(finding.code != "endless-loop" for finding in run.findings):  # it ended
+        if not endless(run):
             yield entry.differing(ours.recipe, ours.outputs, outputs_of(run))
 
 
