@@ -26,7 +26,7 @@ import click
 import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import Guarded
-from bankshot.oracle.corpus.candidate import outputs_of
+from bankshot.oracle.corpus.candidate import Run
 from bankshot.oracle.corpus.corpus_survey import collect
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.errors import GpuError, UsageError
@@ -159,18 +159,16 @@ def _rows(shader: Shader, info: wgpu_client.AdapterInfo, rounds: int, limit: flo
 
 def _inputs(module: bankshot.Module, function: typed.Function, info: wgpu_client.AdapterInfo) -> Timed:
     """Generate inputs with which the entry point stays in bounds, ends and changes an output. Raises `LeftOut`."""
-    axes = sorted(invented_inputs.id_axes(function))
-    sizes = dict(zip(axes, GRIDS[len(axes)], strict=True))
-    grid = (sizes.get(0, 1), sizes.get(1, 1), sizes.get(2, 1))
+    grid = invented_inputs.grid(function, GRIDS)
     overrides = invented_inputs.override_values(module)
     pipeline = module.pipeline(function.name, {**overrides}, GRANTED)
     reason = "no output changed"
     for recipe in invented_inputs.RECIPES:
         case = Timed(module, function, grid, overrides, invented_inputs.bindings(pipeline, recipe), info)
-        run = case.simulate(("bounds",), budget=BUDGET, replay=False)
-        if run.findings:
+        run = Run(recipe, case.given, case.simulate(("bounds",), budget=BUDGET, replay=False))
+        if run.result.findings:
             reason = "every input leaves its bounds or does not end"
-        elif any(after.tobytes() != case.given[name].tobytes() for name, after in outputs_of(run).items()):
+        elif run.busy:
             return case
     raise LeftOut(reason)
 

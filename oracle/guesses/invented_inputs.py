@@ -64,10 +64,13 @@ RECIPES = (
 )
 
 
-def grid(entry: typed.Function) -> tuple[int, int, int]:
-    """Choose the grid: several workgroups along each axis whose ids the entry point reads."""
+def grid(entry: typed.Function, grids: Mapping[int, tuple[int, ...]] = GRIDS) -> tuple[int, int, int]:
+    """Choose the grid: several workgroups along each axis whose ids the entry point reads.
+
+    `grids`: their numbers along these axes, by how many axes there are.
+    """
     axes = sorted(id_axes(entry))
-    sizes = dict(zip(axes, GRIDS[len(axes)], strict=True))
+    sizes = dict(zip(axes, grids[len(axes)], strict=True))
     return sizes.get(0, 1), sizes.get(1, 1), sizes.get(2, 1)
 
 

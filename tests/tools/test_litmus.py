@@ -81,7 +81,7 @@ def test_the_table_counts_tests_and_a_wrong_verdict_fails(folder, capsys):
     said = capsys.readouterr().out
     rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in said.splitlines() if line.startswith("| ")]
     assert ["memory model", "3", "3"] in rows
-    assert [row for row in rows if "progress" in row[0]] == [
+    assert [row for row in rows if any("progress" in cell for cell in row)] == [
         [f"progress, {model}", "1", "1"] for model in ("fair", "hsa", "obe", "hsa+obe", "lobe")
     ]
     (folder / "dartagnan/src/test/resources/VULKAN-Liveness-HSA-expected.csv").write_text(
