@@ -118,8 +118,11 @@ ELSEWHERE = {
                 "textureSample(": "sample"},
     "STATEMENTS": {"write else if": "elif elseif elsif", "follows the '}'": "else", "in a 'switch'": "case default",
                    "--trace NAME": "print"},
-    "EXPRESSIONS": {"array(1, 2, 3)": "[", "like a call of its type": "{"},
-    "FOREIGN_TYPES": {"array<f32, 4>": "[", "ptr<function, f32>": "* & &&", "members of a struct": "("},
+    "EXPRESSIONS": {"array(1, 2, 3)": "[", "like a call of its type": "{", "outside of functions": "fn",
+                    "a statement of its own": "let var const"},
+    "FOREIGN_TYPES": {"array<f32, 4>": "[", "ptr<function, f32>": "* & &&", "members of a struct": "(",
+                      "leave out 'const'": "const"},
+    "CHARACTERS": {"select(": "?", "no characters": "'", "no strings": '"', "written '/'": "\\"},
     "OPERATORS": {"write &&": "and", "write ||": "or", "write ^": "xor", "write !": "not", "f32(x)": "as"},
     "DECLARATIONS": {"'const' or 'override'": "let", "more '}'": "}", "preprocessor": "#", "@compute": "[",
                      "fn name(…)": "function func def void kernel proc",
@@ -147,7 +150,7 @@ NUMBERS = {
     "1.0d": "the suffixes are i, u, f and h",
     "1ull": "the suffixes are i, u, f and h",
     "1.0f64": "the suffixes are i, u, f and h",
-    "1.2.3": None,
+    "1.2.3": "a number has at most one '.'",
 }
 
 

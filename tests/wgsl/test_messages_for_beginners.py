@@ -118,7 +118,7 @@ SHAPES: list[Row] = [
     ("let a = particles[0] ¦== particles[1];", "does not take Particle and Particle", "apply it to their members"),
     ("let a = array(1, 2) ¦+ array(3, 4);", "does not take array<", "apply it to their elements"),
     ("let a = ¦Particle(v, x, x);", "Particle has 2 members, but 3 values are given", "its members are position"),
-    ("let a = ¦array<f32, 4>(x);", "array<f32, 4> has 4 elements, but 1 value is given", None),
+    ("let a = ¦array<f32, 4>(x);", "array<f32, 4> has 4 elements, but 1 value is given", "give 4 values"),
     ("let a = inp.¦length;", "has no members", "arrayLength(&inp)"),
     ("let a = inp.¦size;", "has no members", "arrayLength(&inp)"),
     ("let a = inp.¦x;", "has no members", None),
@@ -129,6 +129,16 @@ SHAPES: list[Row] = [
 ]
 
 MODULES: list[Row] = [
+    ("fn f(¦&x: i32) { }", "expected the name of the parameter, found '&'", "name: ptr<function, T>"),
+    ("fn f(¦*x: i32) { }", "expected the name of the parameter, found '*'", "name: ptr<function, T>"),
+    ("fn f(x: f32,¦, y: f32) { }", "expected the name of the parameter, found ','", "leave out one ','"),
+    ("fn f(x: ¦const i32) { }", "found 'const'", "leave out 'const'"),
+    ("fn f() -> ¦array<f32> { return out; }", "which cannot be copied", "give the array a length"),
+    ("fn f32() { } fn g() -> ¦f32 { return 1.0; }", "'f32' is a function, not a type", "hides the type 'f32'"),
+    ("fn f() { let f = ¦fn(y: f32) -> f32 { return y; }; }", "found 'fn'", "outside of functions"),
+    ("fn f() { let a = ¦let b = 3; }", "found 'let'", "a statement of its own"),
+    ("fn f() { let max = 1; let a = ¦max(1, 2); }", "'max' is a value and cannot be called", "hides WGSL's own 'max'"),
+    ("fn f() { switch 1 { default: { } ¦default: { } } }", "default is given twice", "one default"),
     ("¦pub fn f() { }", "'pub' is a reserved word", "leave it out"),
     ("¦class A { x: f32 }", "'class' is a reserved word", "struct Name"),
     ("¦typedef f32 A;", "'typedef' is a reserved word", "alias"),

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from ...fast_dataclass import frozen
 from .. import typed
 from .. import types as t
-from ..builtins import OPERATORS, Builtin
+from ..builtins import BUILTINS, OPERATORS, Builtin
 from ..diagnostics import Note, counted, fail, first_words
 from ..source import Span
 from ..syntax import tree
 from . import buffer_views, const_eval, fold, overloads
-from .check_types import check_held
+from .check_types import check_held, predeclared
 from .scopes import Generator, TypeName, declared, describe
 
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ def call(e: Expressions, expr: tree.Call) -> Called:
             return _function(e, entity, expr)
         case _:
             message = f"'{callee.name}' is {describe(entity)} and cannot be called"
-            raise fail("not-callable", message, callee.name_span, *declared(entity))
+            hint = f"for a product, write {callee.name} * (…)" if len(expr.args) == 1 else None
+            if callee.name in BUILTINS or predeclared(callee.name):
+                hint = f"it hides WGSL's own '{callee.name}' here: give it another name"
+            raise fail("not-callable", message, callee.name_span, *declared(entity), hint=hint)
 
 
 def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op_span: Span) -> typed.Expr:

@@ -87,7 +87,9 @@ def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | Non
         return {}
     if not t.is_constructible(result):
         message = f"function '{decl.name}' cannot return a value of type {result}, which cannot be copied"
-        hint = "write the result through a pointer that is a parameter" if isinstance(result, t.Pointer) else None
+        hint = "write the result through a pointer that is a parameter"
+        if isinstance(result, t.Array):
+            hint = "give the array a length, or let the caller read the variable"
         raise fail("return-type", message, decl.result.span, hint=hint)
     if found and stage is None:
         first = next(iter(found.values()))

@@ -473,5 +473,6 @@ def _check_selector(value: typed.Expr | None, case: tree.Case, seen: dict[int | 
     span = case.span if value is None else value.span
     if key in seen:
         what = "default" if value is None else f"case {key}"
-        raise fail("duplicate-case", f"{what} is given twice", span, Note("first given here", seen[key]))
+        hint = "a switch has one default" if value is None else "a value selects one case"
+        raise fail("duplicate-case", f"{what} is given twice", span, Note("first given here", seen[key]), hint=hint)
     seen[key] = span

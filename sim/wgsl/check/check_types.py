@@ -86,9 +86,11 @@ class TypeExpressions:
             case Generator():
                 return self.generated(entity, expr)
             case _:
-                raise fail(
-                    "not-a-type", f"'{expr.name}' is {describe(entity)}, not a type", expr.name_span, *declared(entity)
-                )
+                hint = "a type belongs here, such as f32"
+                if predeclared(expr.name):
+                    hint = f"it hides the type '{expr.name}' here: give it another name"
+                message = f"'{expr.name}' is {describe(entity)}, not a type"
+                raise fail("not-a-type", message, expr.name_span, *declared(entity), hint=hint)
 
     def named(self, entity: TypeName, ident: tree.Ident) -> t.Type:
         """Return the type of a name that takes no template arguments."""

@@ -185,12 +185,15 @@ def _composite(target: t.Type, args: tuple[t.Type, ...], span: Span | None, arg_
         what = "element" if isinstance(target, t.Array) else "member"
         given = "1 value is given" if len(args) == 1 else f"{len(args)} values are given"
         message = f"{target} has {_count(len(parts), what)}, but {given}"
-        raise fail("wrong-argument-count", message, span, hint=_members_hint(target))
+        hint = _members_hint(target) if isinstance(target, t.Struct) else f"give {len(parts)} values, or none for zeros"
+        raise fail("wrong-argument-count", message, span, hint=hint)
     for i, (arg, part) in enumerate(zip(args, parts, strict=True)):
         if conversion_rank(arg, part) is None:
             place = arg_spans[i] if i < len(arg_spans) else span
             name = f"member '{target.members[i].name}'" if isinstance(target, t.Struct) else f"element {i}"
-            hint = f"convert it: {part}({first_words(place.text)})" if place and _same_shape(arg, part) else None
+            splat = isinstance(part, t.Vec) and isinstance(arg, t.Scalar)
+            converts = _same_shape(arg, part) or (splat and conversion_rank(arg, part.elem) is not None)
+            hint = f"convert it: {part}({first_words(place.text)})" if place and converts else None
             raise fail("type-mismatch", f"{name} of {target} is {part}, but the value is {arg}", place, hint=hint)
     return Resolution(parts, target)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 
 from ..diagnostics import WgslError, fail
 from ..source import LINE_BREAKS, Source, Span
-from .other_languages import HABITS, TERNARY, number
+from .other_languages import CHARACTERS, HABITS, number
 
 # Kinds of tokens; the kind of a keyword or syntactic token is its text.
 IDENTIFIER = "identifier"
@@ -253,5 +253,5 @@ def _illegal(source: Source, at: int) -> WgslError:
     shown = f"'{character}' " if character.isprintable() else ""
     name = unicodedata.name(character, "unnamed").lower()
     message = f"character {shown}(U+{ord(character):04X}, {name}) cannot stand here"
-    hint = {"?": TERNARY, "'": "WGSL has no characters", '"': "WGSL has no strings"}.get(character)
+    hint = CHARACTERS.get(character)
     return fail("illegal-character", message, Span(source, at, at + 1), hint=hint)

@@ -151,6 +151,8 @@ VALUE = "a value alone does nothing: name it, let a = …;"
 EXPRESSIONS: Mapping[str, str] = {
     "[": "write array(1, 2, 3)",
     "{": "a value is written like a call of its type: array<f32, 2>(1.0, 2.0)",
+    "fn": "a function is declared outside of functions, and is no value",
+    **dict.fromkeys(("let", "var", "const"), "a declaration is no expression: make it a statement of its own"),
 }
 """First token of an expression that WGSL does not have -> hint."""
 
@@ -158,6 +160,7 @@ FOREIGN_TYPES: Mapping[str, str] = {
     "[": "write array<f32, 4>",
     **dict.fromkeys(("*", "&", "&&"), "write ptr<function, f32>"),
     "(": "several values are the members of a struct",
+    "const": "leave out 'const': nothing can assign to a parameter",
 }
 """First token of a type that WGSL does not have -> hint."""
 
@@ -228,6 +231,14 @@ def array_type(name: str) -> str:
 
 
 TERNARY = "write select(if_false, if_true, condition), which computes both"
+
+CHARACTERS: Mapping[str, str] = {
+    "?": TERNARY,
+    "'": "WGSL has no characters",
+    '"': "WGSL has no strings",
+    "\\": "leave it out; a division is written '/'",
+}
+"""Character that cannot stand anywhere -> hint."""
 STEP = "'++' and '--' are statements of their own: i++;"
 
 
@@ -254,6 +265,8 @@ def number(text: str) -> str | None:
         return SYMBOLS[".."]
     if "_" in text:
         return "write it without '_'"
+    if text.count(".") > 1:
+        return "a number has at most one '.'"
     if re.fullmatch(r"[0-9]*\.[0-9]*[iu]", text):
         return f"'{text[-1]}' is a suffix of integers"
     if re.fullmatch(r"[0-9.]+[a-zA-Z]+[0-9]*", text):

@@ -26,6 +26,11 @@ _SHOWN = {TEMPLATE_START: "'<'", TEMPLATE_END: "'>'", END: "the end of the file"
 _DECLARING = ("var", "let", "const")
 _AFTER_LIST = frozenset([";", "{", "}", "->", END])  # none of them starts an item
 _NAMES = "a name starts with a letter or '_'"
+_PARAMETERS = {
+    ",": "leave out one ','",
+    "&": "a pointer is a type: name: ptr<function, T>",
+    "*": "a pointer is a type: name: ptr<function, T>",
+}
 _CLOSING = frozenset([";", ",", ")", "]", "}", TEMPLATE_END])
 
 
@@ -88,6 +93,8 @@ class Cursor:
             hint = f"leave out '{self.token.text}'" if declares else "give it another name"
             raise fail("expected", message, self.span_of(self.token), hint=hint)
         hint = _NAMES if self.token.kind == NUMBER else None
+        if what == "the parameter":
+            hint = _PARAMETERS.get(self.token.kind, hint)
         keyword = self.tokens[self.index - 1].kind
         if self.token.kind in ("<", TEMPLATE_START) and keyword in _DECLARING and self.index:
             hint = f"the type follows the name: {keyword} name: T = …"
