@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ..sim.cures.patches import Patch, changed_files, patch_of
-from ..sim.disk_cache import write
+from ..sim.cures.patches import Patch, patch_of
 from ..sim.fast_dataclass import frozen
 from ..sim.wgsl.text_edits import replaced
-from .errors import writing
 from .judge.audit import audit
 from .judge.case_run import Say, silent
 from .judge.coverage import CaseOutcome, Compared
 from .judge.options import Options
 from .judge.verdict import Audit
 from .manifests.manifest import Case
+from .patch_files import write_patch
 
 
 @frozen
@@ -71,12 +69,4 @@ def fix(case: Case, options: Options, *, apply: bool = False, say: Say = silent)
         kernel = replace(case.kernel, source=copy, defines={}, include_dirs=(), preprocess=None)
         after = audit(replace(case, kernel=kernel), replace(options, golden=False), say)
     patch = patch_of(source, cures)
-    return Fixed(before, after, patch, _write(patch) if apply else ())
-
-
-def _write(patch: Patch) -> tuple[str, ...]:
-    changed: Mapping[str, tuple[str, str]] = changed_files(patch)
-    for name, (_, text) in changed.items():
-        with writing(name):
-            write(Path(name), text.encode())
-    return tuple(changed)
+    return Fixed(before, after, patch, write_patch(patch) if apply else ())

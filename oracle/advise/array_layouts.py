@@ -6,27 +6,30 @@ Rows can be moved apart by changing the *pitch*, the number of elements from one
     the inner length of an array of arrays                          var<workgroup> tile: array<array<f32, 32>, 32>;
     one factor, a constant, in every index of the array             tile[row * TILE + column]
 
-Columns can be swizzled, `column ^ (row & mask)`, if every index of the array has one of the last two forms. A change
-preserves the meaning only if rows do not overlap, which the search checks by running it.
+Elements can be swizzled (see `swizzles`) if every use of the array is an index, of any form: each goes through a
+function that the change adds to the module. A swizzle permutes elements, whatever the indices mean. A pitch preserves
+the meaning only if rows do not overlap, which the search checks by running it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from itertools import count
 
 from ...sim.fast_dataclass import frozen
+from ...sim.wgsl import types as t
 from ...sim.wgsl.check.check_module import check
 from ...sim.wgsl.check.fold import Substitution
 from ...sim.wgsl.source import Source, Span
 from ...sim.wgsl.syntax import tree as s
 from ...sim.wgsl.syntax.parser import parse
 from ...sim.wgsl.text_edits import Replacement, replaced
-from ...sim.wgsl.typed import Const, Module, OverrideRef, Pipeline, expressions
+from ...sim.wgsl.typed import Const, Index, Module, OverrideRef, Pipeline, every_expression, expressions
+from .swizzles import Swizzle
 from .value_flow import Flow, nodes
 
-MASKS = (1, 3, 7, 15, 31)
 _PROBE = "bankshot_value_of_constant"
 
 Edits = tuple[tuple[Span, str], ...]
@@ -34,49 +37,42 @@ Edits = tuple[tuple[Span, str], ...]
 
 @frozen
 class Change:
-    """A change of a shader: spans of the text to replace, and override values by name."""
+    """A change of a shader: spans of the text to replace, functions to add before a place, and override values by
+    name."""
 
     edits: Edits = ()
+    functions: tuple[tuple[int, str], ...] = ()
     overrides: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def __add__(self, other: Change) -> Change:
-        return Change(self.edits + other.edits, {**self.overrides, **other.overrides})
+        replaced_too = {span for span, _ in self.edits if span.start < span.end}  # two arrays may have one pitch
+        edits = tuple(edit for edit in other.edits if edit[0] not in replaced_too)
+        return Change(self.edits + edits, self.functions + other.functions, {**self.overrides, **other.overrides})
 
     def module(self, module: Module) -> Module:
-        """Apply the edits to a module and check the result. Raises `WgslError`."""
-        if not self.edits:
+        """Apply the edits to a module, keeping its line numbers, and check the result. Raises `WgslError`."""
+        if not self.edits and not self.functions:
             return module
         source = module.source
-        text = replaced(source.text, (Replacement(span.start, span.end, words) for span, words in self.edits))
-        return check(Source(text, source.name, source.origin))
+        return check(Source(replaced(source.text, self.replacements(" ")), source.name, source.origin))
+
+    def replacements(self, after_function: str = "\n") -> tuple[Replacement, ...]:
+        """The changes of the text, without overrides."""
+        added = (Replacement(place, place, text + after_function) for place, text in self.functions)
+        return (*(Replacement(span.start, span.end, words) for span, words in self.edits), *added)
 
 
 @frozen
 class Pitch:
     """A quantity in the text that determines the pitch of an array.
 
-    `now` is its value as written, in elements. `to` makes the change of declarations that sets another value. `factor`
-    makes the expression for the pitch in indices; None leaves the expression as it is.
+    `now` is its value as written, in elements. `to` makes the change that sets another value, of at least `least`.
     """
 
     name: str
     now: int
     to: Callable[[int], Change]
-    factor: Callable[[int], str] | None = None
-
-
-@frozen
-class Access:
-    """One index of the array, as `row * pitch + column`.
-
-    `edit` rewrites it from the texts of row, pitch and column. `pitch` is None in an array of arrays.
-    """
-
-    row: str
-    column: str
-    pitch: str | None
-    span: Span
-    edit: Callable[[str, str | None, str], Edits]
+    least: int = 0
 
 
 class Layouts:
@@ -137,40 +133,86 @@ class Layouts:
 
     def _written(self) -> Pitch | None:
         """Return the common factor of every index as a pitch, for a module without a constant for the pitch alone."""
-        accesses = self.accesses
         size = self.decl.type.args[1] if self.decl.type and self.decl.type.args and self.decl.type.args[1:] else None
-        if not accesses or accesses[0].pitch is None or size is None:
+        if not self.indices or size is None:
             return None
-        text, written = accesses[0].pitch, size.span.text
-        now = self.value(text)
-
-        def factor(value: int) -> str:
-            return f"({text} {'+' if value >= now else '-'} {abs(value - now)})"
+        if any(inner is not n and inner in self.indices for n in self.indices for inner in nodes(n.index)):
+            self.reasons.append(
+                f"an index of {self.array} is itself read from {self.array}, so its pitch is not varied"
+            )
+            return None
+        text = self._common_factor(self.indices)
+        if text is None:
+            return None
+        now, written = self.value(text), size.span.text
 
         def to(value: int) -> Change:
-            return Change(((size.span, f"({written}) / {text} * {factor(value)}"),))
+            factor = f"({text} {'+' if value >= now else '-'} {abs(value - now)})"
+            indices = tuple((n.index.span, self._with_factor(n.index, text, factor)) for n in self.indices)
+            return Change((*indices, (size.span, f"({written}) / {text} * {factor}")))
 
-        return Pitch(f"{text} in indices of {self.array}", now, to, factor)
+        return Pitch(f"{text} in indices of {self.array}", now, to)
 
-    def change(self, pitch: Pitch, value: int, mask: int = 0) -> Change:
-        """Return the change that sets `pitch` to a value and swizzles columns by `mask`."""
-        change = Change() if value == pitch.now else pitch.to(value)
-        factor = None if pitch.factor is None or value == pitch.now else pitch.factor(value)
-        if factor is None and not mask:
-            return change
+    def padded(self, pitch: int, width: int) -> Pitch | None:
+        """Return the pitch of an array whose rows of `pitch` elements, `width` of them in use, are known from its
+        accesses alone."""
+        size = self.decl.type.args[1] if self.decl.type and self.decl.type.args and self.decl.type.args[1:] else None
+        if not self.indices or size is None or self.row:
+            return None
+        rows = self.value(size.span.text) // pitch
+
+        def to(value: int) -> Change:
+            packed = f"index / {pitch}u * {value}u + index % {pitch}u"
+            return self._through("packed", f"return {packed};") + Change(((size.span, str(rows * value)),))
+
+        return Pitch(f"pitch of {self.array}", pitch, to, width)
+
+    def change(self, pitch: Pitch | None, value: int, swizzle: Swizzle | None = None) -> Change:
+        """Return the change that sets `pitch` to a value and swizzles the elements."""
+        change = Change() if pitch is None or value == pitch.now else pitch.to(value)
+        return change if swizzle is None else self._swizzled(swizzle, value if self.row else 0) + change
+
+    def _swizzled(self, swizzle: Swizzle, row: int) -> Change:
+        """Return the change that swizzles the elements. `row`: the elements of a row of an array of arrays, else 0."""
+        if not row:
+            return self._through("at", f"return {swizzle.text('index', 'u')};")
+        body = f"let index = row * {row}u + column; return ({swizzle.text('index', 'u')}) % {row}u;"
+        return self._through("at", body, "row: u32, column: u32")
+
+    def _through(self, suffix: str, body: str, parameters: str = "index: u32") -> Change:
+        """Return the change that sends every index through a function, with the row's before it if there are two."""
+        taken = {n.name for n in nodes(self.tree) if isinstance(n, s.Ident | s.GlobalDecl | s.Function)}
+        name = next(each for n in count() if (each := f"{self.array}_{suffix}{n or ''}") not in taken)
         edits: list[tuple[Span, str]] = []
-        for access in self.accesses:
-            column = f"(({access.column}) ^ (({access.row}) & {mask}))" if mask else access.column
-            edits += access.edit(access.row, factor or access.pitch, column)
-        return change + Change(tuple(edits))
+        for node in self.indices:
+            index = node.index.span
+            before, after = self._conversion(index)
+            if isinstance(node.base, s.Index) and self.row:
+                row = node.base.index.span
+                before = f"{row.text.join(self._conversion(row))}, {before}"
+            edits.append((_empty(index.source, index.start), f"{name}({before}"))
+            edits.append((_empty(index.source, index.end), f"{after})"))
+        return Change(tuple(edits), ((self.decl.span.start, f"fn {name}({parameters}) -> u32 {{ {body} }}"),))
 
-    def masks(self, pitch: Pitch, value: int) -> list[int]:
-        """Return the masks that keep columns in their row if `pitch` is `value`; none if an index has another form."""
-        if not self.accesses:
-            return []
-        text = self.accesses[0].pitch
-        row = value if text is None else self.value(text) + value - pitch.now
-        return [mask for mask in MASKS if row % (mask + 1) == 0]
+    def _conversion(self, index: Span) -> tuple[str, str]:
+        """Return what to write before and after an index for a u32."""
+        return ("", "") if index in self._unsigned else ("u32(", ")")
+
+    @cached_property
+    def _unsigned(self) -> set[Span]:
+        """Where an index is a u32."""
+        functions = self.module.functions.values()
+        indices = (e.index for function in functions for e in every_expression(function) if isinstance(e, Index))
+        return {index.span for index in indices if index.type == t.U32}
+
+    def defaults(self, overrides: Mapping[str, int]) -> Change:
+        """Return the change that makes these the values of overrides that have a default."""
+        edits: list[tuple[Span, str]] = []
+        for name, value in overrides.items():
+            decl = self._constants[name]
+            if decl.init is not None:
+                edits.append((decl.init.span, self._number(decl.init, decl.type is not None, value)))
+        return Change(tuple(edits))
 
     def value(self, text: str) -> int:
         """Evaluate an integer expression of module-scope constants in the pipeline."""
@@ -196,30 +238,29 @@ class Layouts:
     def _number(self, init: s.Expr, declared: bool, value: int) -> str:
         """Format `value` as a literal that can replace `init`, of the same type."""
         if declared:
-            return str(value)
+            return f"{value}{'u' if init.span.text.endswith('u') else ''}"
         made = None if isinstance(init, s.Literal) else self._folded(init.span.text)
         kind = init.kind if isinstance(init, s.Literal) else str(made and made.type)
         return f"{value}{'u' if kind == 'u32' else ''}"
 
-    # ---- swizzles ----
+    # ---- indices ----
 
     @cached_property
-    def accesses(self) -> tuple[Access, ...]:
-        """Every index of the array by row and column; empty, with a reason, if any index has another form."""
-        nested = self._inner_length() is not None
-        depth = 2 if nested else 1
+    def row(self) -> int | None:
+        """The elements of a row of an array of arrays, None for another array."""
+        inner = self._inner_length()
+        return inner and inner.now
+
+    @cached_property
+    def indices(self) -> tuple[s.Index, ...]:
+        """Every index of an element of the array; empty, with a reason, if the array is used otherwise."""
+        depth = 1 if self._inner_length() is None else 2
         found = [n for n in nodes(self.tree) if isinstance(n, s.Index) and _depth(n, self.array) == depth]
         mentions = sum(isinstance(n, s.Ident) and n.name == self.array for n in nodes(self.tree))
         if mentions != len(found):
-            self.reasons.append(f"not every use of {self.array} has {depth} ind{'ices' if nested else 'ex'}")
+            self.reasons.append(f"not every use of {self.array} has {depth} ind{'ices' if depth == 2 else 'ex'}")
             return ()
-        if any(inner is not n and inner in found for n in found for inner in nodes(n.index)):
-            self.reasons.append(f"an index of {self.array} is itself read from {self.array}")
-            return ()
-        if nested:
-            return tuple(_nested(n) for n in found)
-        pitch = self._common_factor(found)
-        return () if pitch is None else tuple(_flat(n, pitch) for n in found)
+        return tuple(found)
 
     def _common_factor(self, indices: Sequence[s.Index]) -> str | None:
         """Return the one constant that is a factor in each index, None with a reason if there is none or several."""
@@ -231,46 +272,52 @@ class Layouts:
                 place, what = node.span.place, node.span.text
                 self.reasons.append(f"{place.file}:{place.line}: the index of {what} is not row * PITCH + column")
                 return None
-        if len(common) > 1:
+        least = min(common, key=self.value, default=None)
+        if len(common) > 1 and self._share_a_term(indices, common):
             self.reasons.append(f"several constants could be the pitch of {self.array}: {', '.join(sorted(common))}")
             return None
-        return next(iter(common), None)
+        return least  # larger ones are starts of several buffers
+
+    def _share_a_term(self, indices: Sequence[s.Index], constants: Collection[str]) -> bool:
+        """Whether two of these constants are factors of one term, or one is no multiple of the least."""
+        values = sorted(map(self.value, constants))
+        written = ([f.span.text for f in _factors(term)] for node in indices for term in _terms(node.index))
+        shared = any(sum(text in constants for text in texts) > 1 for texts in written)
+        return shared or any(value % values[0] for value in values)
 
     def _is_constant(self, factor: s.Expr, term: s.Expr) -> bool:
         """Return whether it is one of several factors, made of literals and module-scope constants only."""
-        parts = [n for n in nodes(factor) if not isinstance(n, s.Binary | s.Paren | s.Literal)]
-        return factor is not term and all(isinstance(n, s.Ident) and n.name in self._constants for n in parts)
+        return factor is not term and self._is_known(factor)
+
+    def _is_known(self, node: s.Expr) -> bool:
+        parts = [n for n in nodes(node) if not isinstance(n, s.Binary | s.Paren | s.Literal)]
+        return all(isinstance(n, s.Ident) and n.name in self._constants for n in parts)
+
+    def _with_factor(self, index: s.Expr, pitch: str, factor: str) -> str:
+        """Return the text of an index with `factor` for `pitch`, also in constants that are several pitches, such as
+        the start of a second buffer."""
+        now = self.value(pitch)
+        rows: list[str] = []
+        columns: list[str] = []
+        for term in _terms(index):
+            factors = _factors(term)
+            scaled = next((f for f in factors if f.span.text == pitch and f is not term), None) or next(
+                (f for f in factors if self._is_known(f) and self.value(f.span.text) % now == 0), None
+            )
+            if scaled is None or self.value(scaled.span.text) == 0:
+                columns.append(term.span.text)
+                continue
+            others = [f"({f.span.text})" for f in factors if f is not scaled]
+            times = [] if scaled.span.text == pitch else [f"({scaled.span.text}) / {pitch}"]
+            rows.append(" * ".join(others + times) or "1")
+        return f"({' + '.join(rows)}) * {factor} + {' + '.join(columns) or '0'}"
 
 
 # ---- splitting and rewriting indices -----------------------------------------------------------------
 
 
-def _nested(node: s.Index) -> Access:
-    assert isinstance(node.base, s.Index)
-    row, column = node.base.index.span, node.index.span
-
-    def edit(new_row: str, pitch: str | None, new_column: str) -> Edits:
-        return ((row, new_row), (column, new_column))
-
-    return Access(f"u32({row.text})", f"u32({column.text})", None, node.span, edit)
-
-
-def _flat(node: s.Index, pitch: str) -> Access:
-    rows: list[str] = []
-    columns: list[str] = []
-    for term in _terms(node.index):
-        factors = [f"({f.span.text})" for f in _factors(term)]
-        if f"({pitch})" in factors and len(factors) > 1:
-            factors.remove(f"({pitch})")
-            rows.append(" * ".join(factors))
-        else:
-            columns.append(term.span.text)
-    span = node.index.span
-
-    def edit(row: str, pitch: str | None, column: str) -> Edits:
-        return ((span, f"({row}) * {pitch} + {column}"),)
-
-    return Access(" + ".join(rows), " + ".join(columns) or "0", pitch, node.span, edit)
+def _empty(source: Source, place: int) -> Span:
+    return Span(source, place, place)
 
 
 def _terms(node: s.Expr) -> list[s.Expr]:

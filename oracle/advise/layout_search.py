@@ -1,25 +1,35 @@
 """`bankshot advise`: search the layouts of workgroup arrays for the fewest wavefronts and the least memory.
 
 Each row of its table is a run of the changed text. A layout is accepted only if the run leaves the same bits in every
-output, requests as many sectors of global memory, and has no findings that the original text does not have.
+output, requests as many sectors of global memory, has no findings that the original text does not have, and fits into
+workgroup memory. Swizzles are chosen by the accesses of one workgroup, all that `swizzles` lists; the best is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import field, replace
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ...sim.cures.patches import Patch, patch_of
 from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
+from ...sim.wgsl.text_edits import Replacement
 from ..errors import UsageError
+from ..gpu_counters.access_trace import record, requests
 from ..judge.case_run import Say
 from ..judge.coverage import CaseOutcome, Compared
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
+from ..patch_files import write_patch
 from .array_layouts import Change, Layouts, Pitch
+from .bank_patterns import Patterns, patterns_of
+from .swizzles import Swizzle, swizzles
 
 if TYPE_CHECKING:
     from ...sim.findings.finding import Finding
@@ -28,6 +38,9 @@ if TYPE_CHECKING:
     from ...sim.wgsl.typed import Module
 
 PROBES = ("banks", "sectors", "bounds", "races")
+_WORD = 4  # bytes
+_EVERYWHERE = 16_384  # bytes of workgroup memory that every WebGPU device has
+_MOST_ROWS = 1 << 22  # recorded of a workgroup; its accesses repeat
 SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
 
@@ -35,25 +48,28 @@ SPREAD = 33  # pitches up to this are tried; if the original is larger, those up
 class Options:
     """What to vary: `pitch` names a constant, `values` are the least and the largest value to try.
 
-    None leaves the choice to the search.
+    None leaves the choice to the search. `most_bytes`: of workgroup memory; None for what every device has, or what the
+    original takes where that is more.
     """
 
     device: str = "nvidia"
     array: str | None = None
     pitch: str | None = None
     values: tuple[int, int] | None = None
+    most_bytes: int | None = None
 
 
 @frozen
 class Trial:
-    """The run of one layout.
+    """The run of one layout, of the text with `change`. `pitch` is 0 where none is known.
 
-    `mask` 0 means no swizzle. `sites` are the wavefronts of each access to the array, in the order of `Advice.sites`.
+    `sites` are the wavefronts of each access to the array, in the order of `Advice.sites`.
     `refused` says why the layout is not accepted; if it could not run at all, the figures are 0.
     """
 
     pitch: int
-    mask: int = 0
+    swizzle: Swizzle | None = None
+    change: Change = field(default_factory=Change)
     words: int = 0  # 32-bit words of the array
     bytes: int = 0  # workgroup memory of all arrays
     wavefronts: int = 0
@@ -71,8 +87,8 @@ class Trial:
 
 @frozen
 class Advice:
-    """The layouts of one array that vary one pitch. `sites` are the accesses of the original text, which is the first
-    of `trials`."""
+    """The layouts of one array that vary one pitch, "" where none is known. `sites` are the accesses of the original
+    text, which is the first of `trials`."""
 
     array: str
     pitch: str
@@ -91,7 +107,7 @@ class Advice:
     @property
     def best_pad(self) -> Trial:
         """The cheapest accepted layout without a swizzle."""
-        plain = (trial for trial in self.trials if trial.refused is None and not trial.mask)
+        plain = (trial for trial in self.trials if trial.refused is None and trial.swizzle is None)
         return min(plain, key=lambda trial: trial.cost)
 
     @property
@@ -102,12 +118,19 @@ class Advice:
 
 @frozen
 class AdviceReport:
-    """The advice for one case. `reasons` are sentences that say what was not tried, and why."""
+    """The advice for one case. `reasons` are sentences that say what was not tried, and why.
+
+    `together`: the best layouts of several arrays at once. `patch`: the change of the files, if a layout is better;
+    `written`: the files that were changed.
+    """
 
     case: Case
     device: str
     advice: tuple[Advice, ...]
     reasons: tuple[str, ...]
+    together: Trial | None = None
+    patch: Patch = field(default_factory=lambda: Patch({}))
+    written: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -123,12 +146,22 @@ class AdviceReport:
         return Compared()
 
 
-def advise(case: Case, options: Options, say: Say = lambda stage: None) -> AdviceReport:
-    """Try the layouts of the case's workgroup arrays. Raises `WgslError`, `UsageError`."""
+@frozen
+class _Better:
+    """A change for the better, as a proposal for the files."""
+
+    words: str
+    replacements: tuple[Replacement, ...]
+
+
+def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply: bool = False) -> AdviceReport:
+    """Try the layouts of the case's workgroup arrays. `apply`: change the files.
+
+    Raises `WgslError`, `UsageError`.
+    """
     say("running the original text")
-    bench = _Bench(case, options.device)
-    arrays = [v.name for v, type_ in bench.run.pipeline.store_types.items()
-              if v.space == "workgroup" and isinstance(type_, t.Array)]  # fmt: skip
+    bench = _Bench(case, options)
+    arrays = bench.arrays
     if options.array is not None and options.array not in arrays:
         raise UsageError(f"--array {options.array}: the arrays in workgroup memory are {', '.join(arrays) or 'none'}")
     reasons = [] if arrays else [f"{bench.run.pipeline.entry.name} uses no array in workgroup memory"]
@@ -139,39 +172,60 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None) -> Advic
         reasons += layouts.reasons
     if options.pitch is not None and not any(each.pitch == options.pitch for each in advice):
         raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
-    return AdviceReport(case, options.device, tuple(advice), tuple(dict.fromkeys(reasons)))
+    better = [each for each in advice if not each.ok]
+    together = bench.together(better) if len(better) > 1 else None
+    best = together if together and together.refused is None else better[0].best if better else None
+    patch = _patch(case, bench, best, reasons) if best else Patch({})
+    written = write_patch(patch) if apply else ()
+    return AdviceReport(case, options.device, tuple(advice), tuple(dict.fromkeys(reasons)), together, patch, written)
+
+
+def _patch(case: Case, bench: _Bench, best: Trial, reasons: list[str]) -> Patch:
+    """Return the change of the files. Values of overrides become their defaults, unless the case gives them."""
+    overrides = dict(best.change.overrides)
+    for name in case.overrides.keys() & overrides.keys():
+        reasons.append(f"set {name} = {overrides.pop(name)} where {case.kernel.name} gets its overrides")
+    change = best.change + Layouts(bench.module, bench.run.pipeline, bench.arrays[0]).defaults(overrides)
+    return patch_of(bench.module.source, [_Better("the layout", change.replacements())])
 
 
 def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say) -> Iterator[Advice]:
-    """Try each pitch of an array: its values, then swizzles of the original and of the narrowest layout."""
+    """Try each pitch of an array: its values, then the best swizzle of the original and of the narrowest layout."""
     array = layouts.array
-    for pitch in layouts.pitches(options.pitch):
+    for pitch in layouts.pitches(options.pitch) or [bench.padded(layouts)]:
         say(f"trying other layouts of {array}")
 
-        def tried(value: int, mask: int = 0, pitch: Pitch = pitch) -> Trial:
-            return bench.trial(array, value, mask, lambda: layouts.change(pitch, value, mask))
+        def tried(value: int, swizzle: Swizzle | None = None, pitch: Pitch | None = pitch) -> Trial:
+            return bench.trial([array], value, swizzle, lambda: layouts.change(pitch, value, swizzle))
 
-        trials = [tried(pitch.now), *(tried(value) for value in _values(pitch.now, options) if value != pitch.now)]
-        narrowest = min(trial.pitch for trial in trials if trial.refused is None)
-        trials += [
-            tried(value, mask) for value in sorted({pitch.now, narrowest}) for mask in layouts.masks(pitch, value)
-        ]
-        yield Advice(array, pitch.name, bench.sites(array), tuple(trials))
+        now = pitch.now if pitch else 0
+        trials = [tried(now)]
+        if pitch:
+            trials += [tried(value) for value in _values(pitch, options) if value != now]
+        narrowest = min((trial for trial in trials if trial.refused is None), key=lambda trial: trial.pitch)
+        for start in (trials[0], narrowest)[: 1 + (narrowest is not trials[0])]:
+            if start.excess and layouts.indices:
+                swizzle = bench.best_swizzle(layouts, start)
+                trials += [tried(start.pitch, swizzle)] if swizzle else []
+        if len(trials) > 1:
+            yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials))
 
 
-def _values(now: int, options: Options) -> range:
-    low, high = options.values or ((0, SPREAD) if now <= SPREAD else (now, now + SPREAD))
-    return range(low, high + 1)
+def _values(pitch: Pitch, options: Options) -> range:
+    low, high = options.values or ((0, SPREAD) if pitch.now <= SPREAD else (pitch.now, pitch.now + SPREAD))
+    return range(max(low, pitch.least), high + 1)
 
 
 class _Bench:
     """Runs variants of one case's shader and compares them with the original."""
 
-    def __init__(self, case: Case, device: str) -> None:
+    def __init__(self, case: Case, options: Options) -> None:
         self._case = case
-        self._device = device
+        self._device = options.device
         self.module = check_module(case.kernel)
         self.run = self._simulate(self.module, {})
+        everywhere = max(_EVERYWHERE, self.run.pipeline.workgroup_bytes)
+        self._most_bytes = everywhere if options.most_bytes is None else options.most_bytes
 
     def _simulate(self, module: Module, overrides: dict[str, int]) -> Run:
         from ... import sim
@@ -186,25 +240,41 @@ class _Bench:
             probes=PROBES,
         )
 
-    def sites(self, array: str, run: Run | None = None) -> tuple[Site, ...]:
-        """Return the accesses to `array` that cost wavefronts, in source order."""
-        return tuple(site for site in (run or self.run).sites if site.name == array and site.shared_requests)
+    @property
+    def arrays(self) -> list[str]:
+        """The arrays in workgroup memory that the entry point uses."""
+        stored = self.run.pipeline.store_types.items()
+        return [v.name for v, type_ in stored if v.space == "workgroup" and isinstance(type_, t.Array)]
 
-    def trial(self, array: str, pitch: int, mask: int, change: Callable[[], Change]) -> Trial:
-        """Run one layout. If it is not accepted, the trial says why."""
+    def sites(self, arrays: Collection[str], run: Run | None = None) -> tuple[Site, ...]:
+        """Return the accesses to `arrays` that cost wavefronts, in source order."""
+        return tuple(site for site in (run or self.run).sites if site.name in arrays and site.shared_requests)
+
+    def together(self, advice: Sequence[Advice]) -> Trial:
+        """Run the best layouts of several arrays at once."""
+        change = reduce(add, (each.best.change for each in advice))
+        return self.trial([each.array for each in advice], 0, None, lambda: change)
+
+    def trial(self, arrays: Collection[str], pitch: int, swizzle: Swizzle | None, make: Callable[[], Change]) -> Trial:
+        """Run one layout, and count for `arrays`. If it is not accepted, the trial says why."""
         try:
-            changed = change()
-            module = changed.module(self.module)
-            run = self._simulate(module, dict(changed.overrides))
+            change = make()
+            module = change.module(self.module)
+            overrides = dict(change.overrides)
+            taken = module.pipeline(self._case.kernel.entry, {**self._case.overrides, **overrides}).workgroup_bytes
+            if taken > self._most_bytes:
+                return Trial(pitch, swizzle, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
+            run = self._simulate(module, overrides)
         except WgslError as error:
-            return Trial(pitch, mask, refused=error.diagnostics[0].message)
-        sites = self.sites(array, run)
+            return Trial(pitch, swizzle, refused=error.diagnostics[0].message)
+        sites = self.sites(arrays, run)
         same_sectors = run.counters["global_sectors"] == self.run.counters["global_sectors"]
         same_outputs = all(_bits(run.outputs[key]) == _bits(value) for key, value in self.run.outputs.items())
         return Trial(
             pitch=pitch,
-            mask=mask,
-            words=next(-(-t.size_of(held) // 4) for v, held in run.pipeline.store_types.items() if v.name == array),
+            swizzle=swizzle,
+            change=change,
+            words=sum(-(-t.size_of(held) // _WORD) for v, held in run.pipeline.store_types.items() if v.name in arrays),
             bytes=run.pipeline.workgroup_bytes,
             wavefronts=sum(site.shared_wavefronts for site in sites),
             excess=sum(site.shared_wavefronts - site.shared_ideal_wavefronts for site in sites),
@@ -214,6 +284,44 @@ class _Bench:
             refused=self._objection(run, same_outputs, same_sectors),
         )
 
+    def best_swizzle(self, layouts: Layouts, trial: Trial) -> Swizzle | None:
+        """Return the swizzle of a trial's text with the fewest wavefronts in the first workgroup, if one saves any.
+
+        Among equals, the simplest.
+        """
+        patterns, length = self._patterns(layouts.array, trial)
+        row = trial.pitch if layouts.row else length
+        lowest = max(0, (_WORD // patterns.stride).bit_length() - 1)
+        best, least = None, patterns.wavefronts()
+        for swizzle in swizzles(length, row, lowest):
+            if best and least == patterns.ideal and len(swizzle.terms) > len(best.terms):
+                break
+            cost = patterns.wavefronts(swizzle.of)
+            if cost < least or (best and cost == least and swizzle.complexity < best.complexity):
+                best, least = swizzle, cost
+        return best
+
+    def padded(self, layouts: Layouts) -> Pitch | None:
+        """Return the pitch of an array whose accesses leave out the end of each row, None for another."""
+        if not layouts.indices or not self.sites([layouts.array]):
+            return None
+        patterns, length = self._patterns(layouts.array, Trial(0))
+        rows = patterns.padded_rows(length)
+        return layouts.padded(*rows) if rows else None
+
+    def _patterns(self, array: str, trial: Trial) -> tuple[Patterns, int]:
+        """Return the accesses of the first workgroup to an array in a trial's text, and the number of its elements."""
+        run = self._simulate(trial.change.module(self.module), dict(trial.change.overrides))
+        sites = run.program.sites
+        wanted = [n for n, site in enumerate(sites) if site.variable == array and site.is_work]
+        kernel = replace(self._case.kernel, overrides={**self._case.overrides, **trial.change.overrides})
+        first = (0, 0, 0)
+        log = record(replace(self._case, kernel=kernel), run, wanted, first, run.grid, _MOST_ROWS)
+        found = requests(log.rows, log.probes, sites, run.device.subgroup_size)
+        held = next(type_ for v, type_ in run.pipeline.store_types.items() if v.name == array)
+        rows, length = _rows(held)
+        return patterns_of(found, t.stride_of(rows), run.device), length
+
     def _objection(self, run: Run, same_outputs: bool, same_sectors: bool) -> str | None:
         if not same_outputs:
             return "outputs differ"
@@ -222,6 +330,19 @@ class _Bench:
         known = set(map(_what_and_where, self.run.findings))
         news = [finding for finding in run.findings if _what_and_where(finding) not in known]
         return f"new finding {news[0].code}: {news[0].message}" if news else None
+
+
+def _rows(held: t.Type) -> tuple[t.Array, int]:
+    """Return an array, or the type of the rows of an array of arrays, and the number of elements in all."""
+    assert isinstance(held, t.Array)
+    if not isinstance(held.elem, t.Array):
+        return held, _count(held)
+    return held.elem, _count(held) * _count(held.elem)
+
+
+def _count(array: t.Array) -> int:
+    assert isinstance(array.count, int)  # the pipeline has the values of overrides
+    return array.count
 
 
 def _bits(output: Any) -> list[bytes]:

@@ -19,6 +19,14 @@ from .options import JSON, PATHS, RequestOptions, device_option, request_of, req
 @click.option(
     "--pads", metavar="FROM..TO", help="Values of the pitch to try: 0..33, or 33 more where it is already larger."
 )
+@click.option(
+    "--most-bytes",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Workgroup memory that layouts may take; by default 16384, or what the text takes where that is more.",
+)
+@click.option("--patch", is_flag=True, help="Print the best layouts as a unified diff alone, for `git apply`.")
+@click.option("--apply", is_flag=True, help="Change the files; without it, only show the changes.")
 @JSON
 def advise(
     paths: tuple[Path, ...],
@@ -26,19 +34,31 @@ def advise(
     array: str | None,
     pitch: str | None,
     pads: str | None,
+    most_bytes: int | None,
+    patch: bool,
+    apply: bool,
     as_json: bool,
     **request: Unpack[RequestOptions],
 ) -> None:
-    """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least memory."""
+    """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least memory.
+
+    The best is shown as a unified diff. The exit code is 0 if no layout is better.
+    """
     from ..advise.layout_search import Options
     from ..advise.layout_search import advise as search
     from ..manifests import inputs
     from ..manifests.cases import plans
-    from ..reports.advise_report import advised_entry, show_advised
+    from ..reports.advise_report import advised_entry, show_advised, show_patch
     from ..reports.command_reports import report_of
     from .each_case import report_cases, results_of
 
-    options = Options(device, array, pitch, None if pads is None else inputs.parse_range("--pads", pads))
+    options = Options(device, array, pitch, None if pads is None else inputs.parse_range("--pads", pads), most_bytes)
     work = plans(paths, request_of(request, sweep=False))
-    results = results_of(work, lambda case, say: [search(case, options, say)])
-    report_cases("advise", work, results, report_of(show_advised, advised_entry, as_json), good="with no better layout")
+    results = results_of(work, lambda case, say: [search(case, options, say, apply=apply)])
+    report_cases(
+        "advise",
+        work,
+        results,
+        report_of(show_patch if patch else show_advised, advised_entry, as_json),
+        good="with no better layout",
+    )

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ...sim.cures.patches import unified
 from .json_document import Entry
 from .json_entries import case_entry
 from .source_listing import compact
@@ -28,6 +29,7 @@ def show_advised(out: Console, result: AdviceReport) -> None:
         say(out, f"  {advice.array}: {_verdict(advice)}", "bold")
         out.print(_table(advice))
         _refused(out, advice)
+    _changes(out, result)
     for reason in result.reasons:
         say(out, f"  note: {reason}")
     if not result.advice:
@@ -35,15 +37,40 @@ def show_advised(out: Console, result: AdviceReport) -> None:
     out.print()
 
 
+def show_patch(out: Console, result: AdviceReport) -> None:
+    """Print the change of the files alone, or say which files have changed."""
+    for words in result.patch.unmapped:
+        say(out, f"not in the diff: {words}", "yellow")
+    say(out, f"changed: {', '.join(result.written)}" if result.written else unified(result.patch).rstrip("\n"))
+
+
+def _changes(out: Console, result: AdviceReport) -> None:
+    """Print the best layouts of all arrays together, and the change of the files."""
+    if result.together is not None:
+        both, refused = result.together, result.together.refused
+        words = f"{both.wavefronts:,} wavefronts, {both.excess:,} of them excess, {both.bytes:,} bytes"
+        out.print()
+        say(out, f"  together: {refused or words}", "bold")
+    for words in result.patch.unmapped:
+        say(out, f"  not in the diff: {words}", "yellow")
+    if result.written:
+        say(out, f"  changed: {', '.join(result.written)}")
+    elif result.patch.files:
+        out.print()
+        say(out, unified(result.patch).rstrip("\n"))
+
+
 def _verdict(advice: Advice) -> str:
     written, best = advice.written, advice.best
-    now = f"{advice.pitch} = {written.pitch}"
+    now = f"{advice.pitch} = {written.pitch}" if advice.pitch else "its layout"
     if advice.ok:
         return f"{now}, as written, is the best of {_qualified(advice)}"
-    swizzle = f" and column ^ (row & {best.mask})" if best.mask else ""
+    changed = [f"changed to {best.pitch}"] if best.pitch != written.pitch else []
+    if best.swizzle is not None:
+        changed.append(f"swizzled as {best.swizzle.text('index')}")
     saved = f"{written.wavefronts:,} wavefronts become {best.wavefronts:,}"
     memory = f"{best.bytes - written.bytes:+,} bytes" if best.bytes != written.bytes else "the same memory"
-    return f"{now} is best changed to {best.pitch}{swizzle}: {saved}, {memory}"
+    return f"{now} is best {' and '.join(changed)}: {saved}, {memory}"
 
 
 def _qualified(advice: Advice) -> str:
@@ -56,7 +83,9 @@ def _table(advice: Advice) -> Table:
     headings = [_heading([advice.sites[number] for number in group]) for group in groups]
     for heading in ["pitch", "words", "bytes", "wavefronts", "excess", *headings, "sectors", "outputs", ""]:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for trial in sorted((t for t in advice.trials if t.refused is None), key=lambda t: (t.pitch, t.mask)):
+    for trial in sorted(
+        (t for t in advice.trials if t.refused is None), key=lambda t: (t.pitch, t.swizzle is not None)
+    ):
         words, style = _mark(advice, trial)
         sites = [compact(sum(trial.sites[number] for number in group)) for group in groups]
         cells = (_name(trial), f"{trial.words:,}", f"{trial.bytes:,}", f"{trial.wavefronts:,}", f"{trial.excess:,}",
@@ -66,7 +95,8 @@ def _table(advice: Advice) -> Table:
 
 
 def _name(trial: Trial) -> str:
-    return f"{trial.pitch} ^{trial.mask}" if trial.mask else str(trial.pitch)
+    words = [str(trial.pitch)] if trial.pitch else []
+    return " ".join([*words, "swizzled"] if trial.swizzle else words) or "as written"
 
 
 def _groups(advice: Advice) -> list[list[int]]:
@@ -117,6 +147,10 @@ def advised_entry(result: AdviceReport) -> Entry:
         "device": result.device,
         "ok": result.ok,
         "arrays": [_entry(advice) for advice in result.advice],
+        "together": result.together and _trial(result.together),
+        "diff": "" if result.written else unified(result.patch),
+        "unmapped": list(result.patch.unmapped),
+        "written": list(result.written),
         "reasons": list(result.reasons),
     }
 
@@ -135,7 +169,7 @@ def _entry(advice: Advice) -> Entry:
 def _trial(trial: Trial) -> Entry:
     return {
         "pitch": trial.pitch,
-        "mask": trial.mask,
+        "swizzle": trial.swizzle and trial.swizzle.text("index"),
         "words": trial.words,
         "workgroup_memory_bytes": trial.bytes,
         "shared_wavefronts": trial.wavefronts,

@@ -1,21 +1,30 @@
-"""Cures as changes of files: a unified diff, also where the preprocessor made the text from other files."""
+"""Proposals as changes of files: a unified diff, also where the preprocessor made the text from other files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import unified_diff
 from pathlib import Path
+from typing import Protocol
 
 from ..fast_dataclass import frozen
 from ..wgsl.regular_files import require_regular
 from ..wgsl.source import LINE_BREAKS, Source
 from ..wgsl.text_edits import Replacement, replaced
-from .search import Cure
+
+
+class Proposal(Protocol):
+    """Changes of a text. `words` say what they are."""
+
+    @property
+    def words(self) -> str: ...
+    @property
+    def replacements(self) -> tuple[Replacement, ...]: ...
 
 
 @frozen
 class Patch:
-    """Changes by file. `unmapped`: cures that are not changes of a file, each with the reason, in words."""
+    """Changes by file. `unmapped`: proposals that are not changes of a file, each with the reason, in words."""
 
     files: Mapping[str, tuple[Replacement, ...]]
     unmapped: tuple[str, ...] = ()
@@ -32,16 +41,16 @@ class Patch:
         return Patch(files, tuple(dict.fromkeys((*self.unmapped, *other.unmapped))))
 
 
-def patch_of(source: Source, cures: Iterable[Cure]) -> Patch:
-    """Return the cures of a text as changes of the files that it came from."""
+def patch_of(source: Source, proposals: Iterable[Proposal]) -> Patch:
+    """Return proposals for a text as changes of the files that it came from."""
     patch = Patch({})
-    for cure in cures:
+    for proposal in proposals:
         try:
-            for each in cure.replacements:
+            for each in proposal.replacements:
                 name, change = _in_file(source, each)
                 patch |= Patch({name: (change,)})
         except _Unmapped as reason:
-            patch |= Patch({}, (f"{cure.words}: {reason}",))
+            patch |= Patch({}, (f"{proposal.words}: {reason}",))
     return patch
 
 

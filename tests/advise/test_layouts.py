@@ -9,9 +9,11 @@ import pytest
 import bankshot
 from bankshot.oracle.advise.array_layouts import Layouts
 from bankshot.oracle.advise.layout_search import Options, Trial, advise
+from bankshot.oracle.advise.swizzles import Swizzle, Term
 from bankshot.oracle.reports import advise_report
 from bankshot.oracle.reports.advise_report import show_advised
 from bankshot.oracle.reports.terminal import console
+from bankshot.sim.cures.patches import Patch
 from tests.advise import test_advise as transpose
 
 FORMS = transpose.FORMS
@@ -34,50 +36,64 @@ def layouts(declared, index):
 
 FLAT = "var<workgroup> tile: array<f32, {}>;"
 NESTED = "var<workgroup> tile: array<array<f32, {}>, {}>;"
-# The declarations, the index; the name of the pitch, its value, a value to set, and a mask; the changed declarations,
-# index and override.
+ONE, TWO = Swizzle((Term(2, 1),)), Swizzle((Term(2, 2), Term(3, 1, 1)))
+AT = "fn tile_at(index: u32) -> u32 {{ return index ^ ((index >> 2u) & 1u); }} "
+# The declarations, the index; the name of the pitch, its value, a value to set, and a swizzle; the changed
+# declarations, index and override.
 CHANGES = {
-    "const": ("const P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, 0,
+    "const": ("const P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, None,
               "const P = 5u; " + FLAT.format("P * 4u"), "[row * P + i]", {}),
-    "const of an abstract type": ("const P = 4; " + FLAT.format("P * 4"), "[row * P + i]", "P", 4, 5, 0,
+    "const of an abstract type": ("const P = 4; " + FLAT.format("P * 4"), "[row * P + i]", "P", 4, 5, None,
                                   "const P = 5; " + FLAT.format("P * 4"), "[row * P + i]", {}),
-    "const of a sum": ("const P = 3u + 1u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, 0,
+    "const of a sum": ("const P = 3u + 1u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, None,
                        "const P = 5u; " + FLAT.format("P * 4u"), "[row * P + i]", {}),
-    "const with a type": ("const P: i32 = 4; " + FLAT.format("P * 4"), "[i32(row) * P + i32(i)]", "P", 4, 5, 0,
+    "const with a type": ("const P: i32 = 4; " + FLAT.format("P * 4"), "[i32(row) * P + i32(i)]", "P", 4, 5, None,
                           "const P: i32 = 5; " + FLAT.format("P * 4"), "[i32(row) * P + i32(i)]", {}),
-    "override": ("override P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, 0,
+    "override": ("override P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, None,
                  "override P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", {"P": 5}),
-    "override and a mask": ("override P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, 3,
-                            "override P = 4u; " + FLAT.format("P * 4u"), "[((row)) * P + ((i) ^ (((row)) & 3))]",
-                            {"P": 5}),
-    "nested": (NESTED.format(4, 4), "[row][i]", "row length of tile", 4, 5, 0,
+    "override and a swizzle": ("override P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, ONE,
+                               "override P = 4u; " + AT + FLAT.format("P * 4u"), "[tile_at(row * P + i)]", {"P": 5}),
+    "an index that is no u32": (FLAT.format(16), "[i32(row) * 4 + i32(i)]", "4 in indices of tile", 4, 4, ONE,
+                                AT + FLAT.format(16), "[tile_at(u32(i32(row) * 4 + i32(i)))]", {}),
+    "nested": (NESTED.format(4, 4), "[row][i]", "row length of tile", 4, 5, None,
                NESTED.format(5, 4), "[row][i]", {}),
-    "nested and a mask": (NESTED.format(4, 4), "[row][i]", "row length of tile", 4, 4, 3,
-                          NESTED.format(4, 4), "[u32(row)][((u32(i)) ^ ((u32(row)) & 3))]", {}),
-    "written": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 6, 0,
+    "nested and a swizzle": (
+        NESTED.format(4, 4), "[row][i32(i)]", "row length of tile", 4, 4, TWO,
+        "fn tile_at(row: u32, column: u32) -> u32 {{ let index = row * 4u + column; "
+        "return (index ^ ((index >> 2u) & 3u) ^ (((index >> 3u) & 1u) << 1u)) % 4u; }} " + NESTED.format(4, 4),
+        "[row][tile_at(row, u32(i32(i)))]", {}),
+    "written": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 6, None,
                 FLAT.format("(16) / 4u * (4u + 2)"), "[((row)) * (4u + 2) + i]", {}),
-    "written, less": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 1, 0,
+    "written, less": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 1, None,
                       FLAT.format("(16) / 4u * (4u - 3)"), "[((row)) * (4u - 3) + i]", {}),
-    "written, as it is": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 4, 0,
+    "written, as it is": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 4, None,
                           FLAT.format(16), "[row * 4u + i]", {}),
-    "written, only a mask": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 4, 1,
-                             FLAT.format(16), "[((row)) * 4u + ((i) ^ (((row)) & 1))]", {}),
-    "several terms": (FLAT.format(16), "[(row + 0u) * 4u + 4u * (row * i) + i + 1u]", "4u in indices of tile", 4, 5, 0,
+    "written and a swizzle": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 6, ONE,
+                              AT + FLAT.format("(16) / 4u * (4u + 2)"), "[tile_at(((row)) * (4u + 2) + i)]", {}),
+    "a second buffer": (FLAT.format("2 * 16"), "[16u + row * 4u + i]", "4u in indices of tile", 4, 5, None,
+                        FLAT.format("(2 * 16) / 4u * (4u + 1)"), "[((16u) / 4u + (row)) * (4u + 1) + i]", {}),
+    "one of several buffers": (FLAT.format(32), "[i * 16u + row * 4u + 3u]", "4u in indices of tile", 4, 5, None,
+                               FLAT.format("(32) / 4u * (4u + 1)"),
+                               "[((i) * (16u) / 4u + (row)) * (4u + 1) + 3u]", {}),
+    "several terms": (FLAT.format(16), "[(row + 0u) * 4u + 4u * (row * i) + i + 1u]", "4u in indices of tile", 4, 5,
+                      None,
                       FLAT.format("(16) / 4u * (4u + 1)"),
                       "[(((row + 0u)) + (row) * (i)) * (4u + 1) + i + 1u]", {}),
-    "no column": (FLAT.format(16), "[row * 4u]", "4u in indices of tile", 4, 5, 0,
+    "no column": (FLAT.format(16), "[row * 4u]", "4u in indices of tile", 4, 5, None,
                   FLAT.format("(16) / 4u * (4u + 1)"), "[((row)) * (4u + 1) + 0]", {}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_the_text_of_a_change(name):
-    declared, index, pitch, now, value, mask, new_declared, new_index, overrides = CHANGES[name]
+    declared, index, pitch, now, value, swizzle, new_declared, new_index, overrides = CHANGES[name]
     found = layouts(declared, index)
     (only,) = found.pitches()
     assert (only.name, only.now, found.reasons) == (pitch, now, [])
-    change = found.change(only, value, mask)
-    assert change.module(found.module).source.text == WGSL.format(declared=new_declared, index=new_index)
+    change = found.change(only, value, swizzle)
+    assert change.module(found.module).source.text == WGSL.format(
+        declared=new_declared.replace("{{", "{").replace("}}", "}"), index=new_index
+    )
     assert change.overrides == overrides
 
 
@@ -113,42 +129,22 @@ def test_a_pitch_by_name(declared, only, found):
     assert [(pitch.name, pitch.now) for pitch in made] == found
 
 
-@pytest.mark.parametrize(
-    ("declared", "index", "value", "masks"),
-    [
-        (FLAT.format(16), "[row * 4u + i]", 4, [1, 3]),
-        (FLAT.format(16), "[row * 4u + i]", 5, []),
-        (FLAT.format(16), "[row * 4u + i]", 6, [1]),
-        (FLAT.format(16), "[row * 4u + i]", 64, [1, 3, 7, 15, 31]),
-        (NESTED.format(8, 8), "[row][i]", 8, [1, 3, 7]),
-        (NESTED.format(8, 8), "[row][i]", 16, [1, 3, 7, 15]),
-        ("const P = 4u; const H = P + 0u;" + FLAT.format("P * 4u"), "[row * (P + 4u) + i]", 4, [1, 3, 7]),
-        ("const P = 4u; const H = P + 0u;" + FLAT.format("P * 4u"), "[row * (P + 4u) + i]", 6, [1]),
-    ],
-)
-def test_masks_keep_columns_in_their_row(declared, index, value, masks):
-    found = layouts(declared, index)
-    pitch = found.pitches()[0]
-    assert found.masks(pitch, value) == masks
-
-
 TABLE = """\
 transpose
   FILE, entry transpose, grid 2 x 2 x 1, charged as nvidia
 
-  tile: {pitch} = 32 is best changed to 32 and column ^ (row & 31): 4,224 wavefronts become 256, the same memory
+  tile: {pitch} = 32 is best swizzled as index ^ ((index >> 5) & 31): 4,224 wavefronts become 256, the same memory
 
-  pitch  words  bytes  wavefronts  excess  {store} store  {load} load  sectors  outputs
- ────────────────────────────────────────────────────────────────────────────────────────────────────────
-     32  1,024  4,096       4,224   3,968      128     4096     same     same  <- as written
-  32 ^1  1,024  4,096       2,176   1,920      128     2048     same     same
-  32 ^3  1,024  4,096       1,152     896      128     1024     same     same
-  32 ^7  1,024  4,096         640     384      128      512     same     same
- 32 ^15  1,024  4,096         384     128      128      256     same     same
- 32 ^31  1,024  4,096         256       0      128      128     same     same  <- best
-     33  1,056  4,224         256       0      128      128     same     same  <- best without a swizzle
+       pitch  words  bytes  wavefronts  excess  {store} store  {load} load  sectors  outputs
+ ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+          32  1,024  4,096       4,224   3,968      128     4096     same     same  <- as written
+ 32 swizzled  1,024  4,096         256       0      128      128     same     same  <- best
+          33  1,056  4,224         256       0      128      128     same     same  <- best without a swizzle
 
-{note}
+{rejected}
+--- a/FILE
++++ b/FILE
+{diff}{note}
 advise: 0 of 1 cases with no better layout; 1 failed; nothing compared
 """
 USED = "  note: TILE is not only a pitch of tile: FILE:7 uses it otherwise\n"
@@ -157,8 +153,16 @@ USED = "  note: TILE is not only a pitch of tile: FILE:7 uses it otherwise\n"
 @pytest.mark.parametrize(
     ("form", "pads", "words"),
     [
-        ("const", "31..33", {"pitch": "PITCH", "store": 9, "load": 13, "note": "  rejected: 31: outputs differ\n"}),
-        ("written", "33..33", {"pitch": "TILE in indices of tile", "store": 8, "load": 12, "note": USED}),
+        (
+            "const",
+            "31..33",
+            {"pitch": "PITCH", "store": 9, "load": 13, "rejected": "  rejected: 31: outputs differ\n", "note": ""},
+        ),
+        (
+            "written",
+            "33..33",
+            {"pitch": "TILE in indices of tile", "store": 8, "load": 12, "rejected": "", "note": USED},
+        ),
     ],
 )
 def test_the_whole_text(form, pads, words, tmp_path):
@@ -167,8 +171,10 @@ def test_the_whole_text(form, pads, words, tmp_path):
     file.write_text(FORMS[form])
     result = transpose.command("advise", file, "--grid", "2,2", "--pads", pads)
     assert result.exit_code == 1
-    printed = [line.rstrip() for line in result.stdout.replace(str(file), "FILE").splitlines()]
-    assert printed == TABLE.format(**words).splitlines()
+    text = result.stdout.replace(f"a{file}", "a/FILE").replace(f"b{file}", "b/FILE").replace(str(file), "FILE")
+    diff = text[text.index("@@") : text.index("  note" if words["note"] else "\nadvise:")]
+    printed = [line.rstrip() for line in text.splitlines()]
+    assert printed == [line.rstrip() for line in TABLE.format(diff=diff, **words).splitlines()]
 
 
 def test_the_whole_json(tmp_path):
@@ -176,24 +182,21 @@ def test_the_whole_json(tmp_path):
     file.write_text(FORMS["const"].replace("PITCH = 32u", "PITCH = 31u + 1u"))
     result = transpose.command("advise", file, "--grid", "2,2", "--pads", "31..33", "--json")
 
-    def trial(pitch, mask, words, load, **other):
-        figures = {"words": words, "workgroup_memory_bytes": 4 * words, "shared_wavefronts": 128 + load,
-                   "excess": load - 128, "by_site": [128, load]}  # fmt: skip
-        return (
-            {"pitch": pitch, "mask": mask, "same_sectors": True, "same_outputs": True, "refused": None}
-            | figures
-            | other
-        )
+    def trial(pitch, words, load, swizzle=None):
+        return {"pitch": pitch, "swizzle": swizzle, "same_sectors": True, "same_outputs": True, "refused": None,
+                "words": words, "workgroup_memory_bytes": 4 * words, "shared_wavefronts": 128 + load,
+                "excess": load - 128, "by_site": [128, load]}  # fmt: skip
 
-    written, best = trial(32, 0, 1024, 4096), trial(32, 31, 1024, 128)
+    written, best = trial(32, 1024, 4096), trial(32, 1024, 128, "index ^ ((index >> 5) & 31)")
     (case,) = json.loads(result.stdout)["cases"]
     (array,) = case.pop("arrays")
     refused = array["trials"][1]
     assert (refused["pitch"], refused["refused"], refused["same_outputs"]) == (31, "outputs differ", False)
-    swizzled = [trial(32, mask, 1024, 32 // (mask + 1) * 128) for mask in (1, 3, 7, 15, 31)]
     sites = [{"file": str(file), "line": 9, "kind": "store"}, {"file": str(file), "line": 13, "kind": "load"}]
     assert array == {"array": "tile", "pitch": "PITCH", "sites": sites, "written": written, "best": best,
-                     "trials": [written, refused, trial(33, 0, 1056, 128), *swizzled]}  # fmt: skip
+                     "trials": [written, refused, trial(33, 1056, 128), best]}  # fmt: skip
+    assert (case["together"], case["unmapped"], case["written"]) == (None, [], [])
+    assert "+fn tile_at(index: u32) -> u32 { return index ^ ((index >> 5u) & 31u); }" in case["diff"].splitlines()
     assert case["ok"] is False
 
 
@@ -202,7 +205,7 @@ def test_a_layout_is_refused_if_one_of_several_outputs_differs(tmp_path):
     text = FORMS["const"].replace("const TILE", "@group(0) @binding(2) var<storage, read_write> z: u32;\nconst TILE")
     case = transpose.case_of(tmp_path, text.replace("workgroupBarrier();", "workgroupBarrier(); z = 7u;"))
     (advice,) = advise(case, Options(values=(31, 33))).advice
-    refused = {trial.pitch: (trial.refused, trial.same_outputs) for trial in advice.trials if not trial.mask}
+    refused = {trial.pitch: (trial.refused, trial.same_outputs) for trial in advice.trials if trial.swizzle is None}
     assert refused == {32: (None, True), 31: ("outputs differ", False), 33: (None, True)}
 
 
@@ -237,7 +240,15 @@ def test_a_pitch_sizes_and_indexes_the_array_alone(name):
 def test_every_reason_is_shown():
     out = io.StringIO()
     case = SimpleNamespace(kernel=SimpleNamespace(name="k", source="k.wgsl", entry="main"), shape="", grid=(1, 1, 1))
-    result = SimpleNamespace(case=case, device="nvidia", advice=[], reasons=["one", "two", "three"])
+    result = SimpleNamespace(
+        case=case,
+        device="nvidia",
+        advice=[],
+        reasons=["one", "two", "three"],
+        together=None,
+        patch=Patch({}),
+        written=(),
+    )
     show_advised(console(out), result)
     assert [line.rstrip() for line in out.getvalue().splitlines()] == [
         "k", "  k.wgsl, entry main, grid 1 x 1 x 1, charged as nvidia", "  note: one", "  note: two", "  note: three",
@@ -245,9 +256,9 @@ def test_every_reason_is_shown():
     ]  # fmt: skip
 
 
-def trial(pitch, mask=0, sites=(1, 1, 1), refused=None, **given):
+def trial(pitch, swizzle=None, sites=(1, 1, 1), refused=None, **given):
     facts = {"words": 8, "bytes": 32, "wavefronts": sum(sites), "excess": 0, "same_sectors": True, "same_outputs": True}
-    return Trial(**{"pitch": pitch, "mask": mask, "sites": sites, "refused": refused, **facts, **given})
+    return Trial(**{"pitch": pitch, "swizzle": swizzle, "sites": sites, "refused": refused, **facts, **given})
 
 
 def advice(trials, kinds=("load", "load", "store"), best=0):
@@ -292,8 +303,11 @@ def test_the_words_beside_a_row():
     [
         (trial(32, sites=(5,)), "P = 32, as written, is the best of 2 layouts that keep the outputs"),
         (trial(33, sites=(2,), bytes=36), "P = 32 is best changed to 33: 1,005 wavefronts become 2, +4 bytes"),
-        (trial(32, 7, (2,)),
-         "P = 32 is best changed to 32 and column ^ (row & 7): 1,005 wavefronts become 2, the same memory"),
+        (trial(32, ONE, (2,)),
+         "P = 32 is best swizzled as index ^ ((index >> 2) & 1): 1,005 wavefronts become 2, the same memory"),
+        (trial(33, TWO, (2,), bytes=36),
+         "P = 32 is best changed to 33 and swizzled as index ^ ((index >> 2) & 3) ^ (((index >> 3) & 1) << 1): "
+         "1,005 wavefronts become 2, +4 bytes"),
         (trial(31, sites=(2,), bytes=28), "P = 32 is best changed to 31: 1,005 wavefronts become 2, -4 bytes"),
     ],
 )  # fmt: skip
@@ -310,15 +324,23 @@ def test_the_verdict(best, words):
 def test_layouts_that_are_rejected(pitches, shown):
     out = io.StringIO()
     trials = [trial(each, refused="rows overlap") for each in pitches]
-    advise_report._refused(console(out), advice([trial(9), *trials, trial(7, 3, refused="outputs differ")]))
-    assert out.getvalue().splitlines() == [f"  rejected: {shown}: rows overlap", "  rejected: 7 ^3: outputs differ"]
+    advise_report._refused(console(out), advice([trial(9), *trials, trial(7, ONE, refused="outputs differ")]))
+    assert out.getvalue().splitlines() == [
+        f"  rejected: {shown}: rows overlap",
+        "  rejected: 7 swizzled: outputs differ",
+    ]
 
 
 def test_every_array_is_shown_with_what_is_rejected():
     out = io.StringIO()
     case = SimpleNamespace(kernel=SimpleNamespace(name="k", source="k.wgsl", entry="main"), shape="", grid=(1, 1, 1))
     found = [advice([trial(9), trial(number, refused="rows overlap")]) for number in (1, 2)]
-    show_advised(console(out), SimpleNamespace(case=case, device="nvidia", advice=found, reasons=[]))
+    show_advised(
+        console(out),
+        SimpleNamespace(
+            case=case, device="nvidia", advice=found, reasons=[], together=None, patch=Patch({}), written=()
+        ),
+    )
     lines = out.getvalue().splitlines()
     assert [line for line in lines if "rejected" in line] == [
         "  rejected: 1: rows overlap", "  rejected: 2: rows overlap",

@@ -1,0 +1,118 @@
+"""What the recorded accesses to a workgroup array cost in each layout, without running it.
+
+A layout that moves elements without merging any keeps which lanes agree on an address, and so which lanes a device
+serves together and how many distinct addresses they request. Only the columns of banks change: an access takes as many
+wavefronts as the busiest column has distinct addresses, or, for an atomic that is serialized, as it has lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...sim.fast_dataclass import frozen
+from ...sim.models import Device
+from ..gpu_counters.access_trace import Request
+
+_WORD = 4  # bytes
+
+Move = Callable[[NDArray[np.int64]], NDArray[np.int64]]  # element indices -> element indices
+
+
+@frozen
+class Group:
+    """Lanes that are served together, of many accesses alike in their rule: `elements` and `offsets`, bytes in an
+    element, by distinct address; `row` says of which of `weights`, the times that a group of lanes occurs."""
+
+    shift: int  # log2 of the bytes in a column
+    columns: int
+    elements: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    row: NDArray[np.int64]
+    weights: NDArray[np.int64]
+
+    def wavefronts(self, stride: int, move: Move) -> int:
+        column = (move(self.elements) * stride + self.offsets >> self.shift) & (self.columns - 1)
+        counts = np.bincount(self.row * self.columns + column, minlength=len(self.weights) * self.columns)
+        return int(counts.reshape(-1, self.columns).max(axis=1) @ self.weights)
+
+
+@frozen
+class Patterns:
+    """The accesses to one array, whose elements are `stride` bytes apart."""
+
+    stride: int
+    groups: tuple[Group, ...]
+
+    def wavefronts(self, move: Move = lambda index: index) -> int:
+        """Return the wavefronts of all recorded accesses if element i is stored at `move(i)`, an injective map."""
+        return sum(group.wavefronts(self.stride, move) for group in self.groups)
+
+    def padded_rows(self, length: int) -> tuple[int, int] | None:
+        """Return the elements of a row of an array of `length` elements, and how many at its start are accessed, if
+        that is fewer: the pitch and the width of padded rows."""
+        used = np.unique(np.concatenate([group.elements for group in self.groups] or [np.zeros(0, np.int64)]))
+        for pitch in range(3, length // 2 + 1):
+            columns = np.unique(used % pitch) if length % pitch == 0 else used[:0]
+            if 1 < len(columns) == columns[-1:].sum() + 1 < pitch and used[-1] >= pitch:
+                return pitch, len(columns)
+        return None
+
+    @property
+    def ideal(self) -> int:
+        """The wavefronts without any bank conflict."""
+        return sum(int(group.weights.sum()) for group in self.groups)
+
+
+def patterns_of(requests: Iterable[Request], stride: int, device: Device) -> Patterns:
+    """Return the patterns of an array's requests, from a trace."""
+    alike: dict[tuple[int, bool, bool], list[NDArray[np.int64]]] = {}
+    for each in requests:
+        site = each.site
+        kind = (site.bytes_per_lane, site.kind == "store", site.takes_turns)
+        alike.setdefault(kind, []).append(each.addresses)
+    groups: list[Group] = []
+    for (width, is_store, is_serialized), addresses in alike.items():
+        rows, counts = np.unique(np.array(addresses), axis=0, return_counts=True)
+        groups.append(_group(rows, counts, stride, width, is_serialized, device, is_store))
+    return Patterns(stride, tuple(groups))
+
+
+def _group(
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    stride: int,
+    width: int,
+    is_serialized: bool,
+    device: Device,
+    is_store: bool,
+) -> Group:
+    """Split rows of addresses, `[requests, lanes]`, -1 for inactive lanes, into the groups that are served together."""
+    rule = device.bank_rule(_WORD if is_serialized else width, is_store)
+    shift = rule.shift + (_WORD.bit_length() - 1)
+    chunks: list[NDArray[np.int64]] = []  # distinct addresses of a group, as first bytes of columns
+    weights: list[int] = []
+    order: NDArray[np.int64] = np.arange(rows.shape[1], dtype=np.int64) if is_serialized else rule.order
+    for row, count in zip(rows, counts, strict=True):
+        size = rule.columns * (2 if rule.merge and not is_serialized and _pairs_agree(row) else 1)
+        for start in range(0, len(order), size):
+            asked = row[order[start : start + size]]
+            asked = asked[asked >= 0] >> shift << shift
+            if len(asked):
+                chunks.append(asked if is_serialized else np.unique(asked))
+                weights.append(int(count))
+    number = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])
+    flat = np.concatenate(chunks) if chunks else np.zeros(0, np.int64)
+    return Group(shift, rule.columns, flat // stride, flat % stride, number, np.array(weights, np.int64))
+
+
+def _pairs_agree(row: NDArray[np.int64]) -> bool:
+    """Whether all lanes `l` and `l ^ 1`, or all `l` and `l ^ 2`, request one address where both are active."""
+    lanes = np.arange(len(row))
+    for distance in (1, 2):
+        other = row[(lanes ^ distance) % len(row)]
+        if not ((row >= 0) & (other >= 0) & (row != other)).any():
+            return True
+    return False
