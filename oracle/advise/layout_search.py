@@ -120,11 +120,12 @@ class Advice:
 class AdviceReport:
     """The advice for one case. `reasons` are sentences that say what was not tried, and why.
 
-    `together`: the best layouts of several arrays at once. `patch`: the change of the files, if a layout is better;
-    `written`: the files that were changed.
+    `run`: of the text as written, with its lanes counted, too. `together`: the best layouts of several arrays at once.
+    `patch`: the change of the files, if a layout is better; `written`: the files that were changed.
     """
 
     case: Case
+    run: Run
     device: str
     advice: tuple[Advice, ...]
     reasons: tuple[str, ...]
@@ -168,8 +169,12 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     advice: list[Advice] = []
     for array in arrays if options.array is None else [options.array]:
         layouts = Layouts(bench.module, bench.run.pipeline, array)
-        advice += _of_array(layouts, bench, options, say)
-        reasons += layouts.reasons
+        found = list(_of_array(layouts, bench, options, say))
+        advice += found
+        if not bench.excess(array):
+            reasons += [] if found else [f"{array} has no bank conflicts"]
+        elif not found or min(each.best.excess for each in found):
+            reasons += layouts.reasons or ([] if found else [f"no layout of {array} has fewer bank conflicts"])
     if options.pitch is not None and not any(each.pitch == options.pitch for each in advice):
         raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
     better = [each for each in advice if not each.ok]
@@ -177,7 +182,9 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     best = together if together and together.refused is None else better[0].best if better else None
     patch = _patch(case, bench, best, reasons) if best else Patch({})
     written = write_patch(patch) if apply else ()
-    return AdviceReport(case, options.device, tuple(advice), tuple(dict.fromkeys(reasons)), together, patch, written)
+    return AdviceReport(
+        case, bench.run, options.device, tuple(advice), tuple(dict.fromkeys(reasons)), together, patch, written
+    )
 
 
 def _patch(case: Case, bench: _Bench, best: Trial, reasons: list[str]) -> Patch:
@@ -223,11 +230,11 @@ class _Bench:
         self._case = case
         self._device = options.device
         self.module = check_module(case.kernel)
-        self.run = self._simulate(self.module, {})
+        self.run = self._simulate(self.module, {}, (*PROBES, "lanes"))
         everywhere = max(_EVERYWHERE, self.run.pipeline.workgroup_bytes)
         self._most_bytes = everywhere if options.most_bytes is None else options.most_bytes
 
-    def _simulate(self, module: Module, overrides: dict[str, int]) -> Run:
+    def _simulate(self, module: Module, overrides: dict[str, int], probes: tuple[str, ...] = PROBES) -> Run:
         from ... import sim
 
         return sim.simulate(
@@ -237,7 +244,7 @@ class _Bench:
             bindings=self._case.bindings,
             overrides={**self._case.overrides, **overrides},
             device=self._device,
-            probes=PROBES,
+            probes=probes,
         )
 
     @property
@@ -249,6 +256,10 @@ class _Bench:
     def sites(self, arrays: Collection[str], run: Run | None = None) -> tuple[Site, ...]:
         """Return the accesses to `arrays` that cost wavefronts, in source order."""
         return tuple(site for site in (run or self.run).sites if site.name in arrays and site.shared_requests)
+
+    def excess(self, array: str) -> int:
+        """The wavefronts that bank conflicts add to the accesses of an array, in the text as written."""
+        return sum(site.shared_wavefronts - site.shared_ideal_wavefronts for site in self.sites([array]))
 
     def together(self, advice: Sequence[Advice]) -> Trial:
         """Run the best layouts of several arrays at once."""

@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ...sim.cures.patches import unified
+from .cost_places import CONFLICTS, cost_places
+from .cost_text import show_cost
 from .json_document import Entry
 from .json_entries import case_entry
 from .source_listing import compact
@@ -18,6 +20,7 @@ from .terminal import say, show_heading
 if TYPE_CHECKING:
     from ...sim import Site
     from ..advise.layout_search import Advice, AdviceReport, Trial
+    from .cost_places import CostPlace
 
 MOST_COLUMNS = 5  # of accesses; those beyond are summed in one
 
@@ -32,9 +35,16 @@ def show_advised(out: Console, result: AdviceReport) -> None:
     _changes(out, result)
     for reason in result.reasons:
         say(out, f"  note: {reason}")
-    if not result.advice:
+    if not result.advice and not result.reasons:
         say(out, "  no layout to try")
+    if places := _costs(result):
+        show_cost(out, places)
     out.print()
+
+
+def _costs(result: AdviceReport) -> tuple[CostPlace, ...]:
+    """The places that cost most of the text as written; conflicts only where no layout ends them."""
+    return tuple(place for place in cost_places(result.run) if result.ok or place.resource != CONFLICTS)
 
 
 def show_patch(out: Console, result: AdviceReport) -> None:
@@ -147,6 +157,7 @@ def advised_entry(result: AdviceReport) -> Entry:
         "device": result.device,
         "ok": result.ok,
         "arrays": [_entry(advice) for advice in result.advice],
+        "cost": [place.entry() for place in _costs(result)],
         "together": result.together and _trial(result.together),
         "diff": "" if result.written else unified(result.patch),
         "unmapped": list(result.patch.unmapped),

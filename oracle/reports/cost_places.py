@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...sim import Run, Site
 
 MOST = 5  # places of a report
+CONFLICTS = "excess wavefronts"  # the resource that bank conflicts take
 LEAST = 0.01  # of all passes, for a place to be listed
 
 
@@ -140,7 +141,7 @@ def _each(sums: Mapping[str, int], counter: str, space: str = "shared") -> float
 
 _RESOURCES = (
     _Resource(
-        "excess wavefronts", "shared_wavefronts", "shared_ideal_wavefronts", _conflict,
+        CONFLICTS, "shared_wavefronts", "shared_ideal_wavefronts", _conflict,
         lambda _, name: f"pad or reorder {name} against bank conflicts; `bankshot advise` tries layouts",
     ),
     _Resource("excess sectors", "global_sectors", "global_ideal_sectors", _scatter, _gather),

@@ -196,3 +196,26 @@ def test_the_best_swizzle_costs_what_the_best_of_all_runs_costs(name, tmp_path):
     best = min(written, *(wavefronts(name, swizzle) for swizzle in swizzles(256, 256, most_terms=1)))
     assert best < written
     assert found[0].best.wavefronts <= best  # it may have a second term
+
+
+STRIDED = """\
+@group(0) @binding(0) var<storage, read> x: array<f32, 4096>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32, 64>;
+var<workgroup> tile: array<f32, 64>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+    tile[i] = x[i * 64u];
+    workgroupBarrier();
+    y[i] = tile[63u - i];
+}
+"""
+
+
+def test_a_cost_that_no_layout_changes_is_named(tmp_path):
+    """Each lane's load of `x` is a sector of its own; 32 lanes would fit into 4."""
+    file = tmp_path / "strided.wgsl"
+    file.write_text(STRIDED)
+    done = command("advise", file, "--grid", "1")
+    assert done.exit_code == 0
+    assert "note: tile has no bank conflicts" in done.stdout
+    assert "strided.wgsl:5  load of x, 100% of the excess sectors" in done.stdout
+    assert "32 sectors per request, where 4 would do" in done.stdout
