@@ -204,6 +204,29 @@ def test_a_line_that_a_child_process_runs_has_all_tests_of_the_file(small):
     assert reached(small, "x + 2") == {"test_used", "test_other", "test_child"}
 
 
+def test_a_test_file_runs_again_only_when_a_source_changes_of_which_it_runs_a_function(tmp_path, monkeypatch):
+    pytest.importorskip("coverage")
+    monkeypatch.setenv("BANKSHOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+    function = "def f():\n    return 1\n"
+    test = "from sim import imported, used\ndef test_a():\n    assert used.f()\n"
+
+    def runs(name, **added):
+        root = tmp_path / name
+        for path in ("sim/used.py", "sim/imported.py", "sim/__init__.py", "tests/test_a.py"):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(test if "test" in path else function + added.get(Path(path).stem, ""))
+        ran = []
+        found = measured(root, "tests/test_a.py", lambda *given: ran.append(1) or Trials(root, 1, 10).measure(*given))
+        assert Reach([found]).tests("sim/used.py", [2], in_function=True)
+        assert not Reach([found]).tests("sim/imported.py", [2], in_function=True)
+        return bool(ran)
+
+    assert runs("first")
+    assert not runs("second", imported="ROW = 1\n")
+    assert runs("third", used="ROW = 1\n")
+
+
 def test_named_mutants_still_have_their_texts():
     assert len(named(ROOT)) >= 30
 
@@ -213,6 +236,15 @@ def test_equivalent_mutants_are_of_lines_that_exist():
         lines = {" ".join(line.split()) for line in (ROOT / file).read_text(encoding="utf-8").splitlines()}
         assert before in lines or any(before.startswith(line) for line in lines if line), (file, before)
         assert before != after
+
+
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory):
+    """Trials in a folder, with one server."""
+    folder = tmp_path_factory.mktemp("trials")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        yield Trials(folder, 1, 10)
 
 
 @pytest.mark.parametrize(
@@ -225,12 +257,10 @@ def test_equivalent_mutants_are_of_lines_that_exist():
         ("import os; os._exit(4)", KILLED),  # as where a plugin cannot be imported
     ],
 )
-def test_the_state_of_a_mutant(test, state, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+def test_the_state_of_a_mutant(test, state, trials, tmp_path, monkeypatch):
     (tmp_path / "test_a.py").write_text(f"def test_a():\n    {test}\n")
-    trials = Trials(tmp_path, 1, 10)
     monkeypatch.setattr(trials, "limit_of", lambda tests, compiling: 2.0)
-    assert trials.ran(tmp_path, ["test_a.py"], [], tmp_path / "cache")[0] == state
+    assert trials.ran(tmp_path.parent, [str(tmp_path / "test_a.py")], [], tmp_path / "cache")[0] == state
 
 
 @pytest.mark.parametrize(

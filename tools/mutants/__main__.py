@@ -2,9 +2,9 @@
 
 Mutants are chosen at random by `--seed`, some in each area, beside a list of named ones. Each is tried in a copy of the
 repository, with the tests that run the mutated line: those of its room first, and the fastest first, until one fails or
-they have taken `--limit` seconds. coverage.py measures once which tests run which lines, and the result is kept until a
-source or the test file changes. Files that Numba compiles cannot be measured: there each mutant needs a machine of its
-own, and a list in `areas.py` names the tests.
+they have taken `--limit` seconds. coverage.py measures which tests run which lines: of a test file again when it
+changes, or a source of which it runs a function. Files that Numba compiles cannot be measured: there each mutant needs
+a machine of its own, and a list in `areas.py` names the tests.
 
 A mutant is killed if a test fails; those whose tests do not end count, too, in a column of their own. Tests that fail
 without a mutant are left out, and listed. The exit status is 1 if fewer than 95% are killed, not counting those in

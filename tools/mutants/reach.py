@@ -1,11 +1,13 @@
-"""Which tests run which lines of `sim` and `oracle`: measured with coverage.py, and kept on disk by content.
+"""Which tests run which lines of `sim` and `oracle`: measured with coverage.py, and kept on disk.
 
-Each test file runs once, in a process of its own, so that what one file's tests cache hides no line from another's.
+Each test file runs once, in a process of its own, so that what one file's tests cache hides no line from another's. It
+runs again when it changes, or a source of which it runs a function; what it only imports may change.
 The context of a line is "FILE|FILE::test" where a test runs it, and "FILE" where an import or a child process does.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -13,8 +15,12 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from bankshot.sim.disk_cache import cache_home
+
+if TYPE_CHECKING:
+    import coverage
 
 _SETTINGS = """\
 [run]
@@ -33,13 +39,15 @@ _LEFT_OUT = ("adversary", "benchmarks", "conformance", "fuzz", "notebooks", "pac
 
 @dataclass(frozen=True)
 class Measured:
-    """A test file without a mutant. `seconds`: of each test function. `failed`: tests that fail; `why`: how."""
+    """A test file without a mutant. `seconds`: of each test function. `failed`: tests that fail; `why`: how.
+    `changed`: sources that it imports, and that have changed since it ran."""
 
     file: str
     seconds: dict[str, float]
     failed: list[str]
     why: list[str]
     data: Path
+    changed: frozenset[str] = frozenset()
 
 
 Measure = Callable[[Path, str, Path], tuple[dict[str, float], list[str], list[str]]]
@@ -52,49 +60,81 @@ def test_files(root: Path) -> list[str]:
 
 
 def measured(copy: Path, file: str, measure: Measure) -> Measured:
-    """Measure a test file in a copy of the repository, or use what was measured of the same file and sources.
+    """Measure a test file in a copy of the repository, or use what was measured of it.
 
     `measure` runs the test file in the copy under the settings in a file. It returns the seconds of each test
     function, what failed, and how.
     """
-    digest = hashlib.sha256(_sources(copy) + (copy / file).read_bytes()).hexdigest()[:24]
+    digest = hashlib.sha256(_kernels(copy) + file.encode() + (copy / file).read_bytes()).hexdigest()[:24]
     known = cache_home() / "mutants" / f"{digest}.json"
     data = known.with_suffix(".coverage")
     if known.exists():
-        seconds, failed, why = json.loads(known.read_text(encoding="utf-8"))
-        return Measured(file, seconds, failed, why, data)
+        kept = json.loads(known.read_text(encoding="utf-8"))
+        changed = frozenset(name for name, content in kept["sources"].items() if content != _digest(copy / name))
+        if changed.isdisjoint(kept["run"]):
+            return Measured(file, kept["seconds"], kept["failed"], kept["why"], data, changed)
     data.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder:
         settings = Path(folder, "coverage.ini")
         settings.write_text(_SETTINGS.format(copy=copy, data=Path(folder, "data"), context=file), encoding="utf-8")
-        found = measure(copy, file, settings)
-        _combine(sorted(Path(folder).glob("data.*")), data, copy)
-    known.write_text(json.dumps(found), encoding="utf-8")
-    return Measured(file, *found, data)
+        seconds, failed, why = measure(copy, file, settings)
+        run = _combine(sorted(Path(folder).glob("data.*")), data, copy)
+    sources = {name: _digest(copy / name) for name in _read(data).measured_files()}
+    kept = {"seconds": seconds, "failed": failed, "why": why, "run": sorted(run), "sources": sources}
+    known.write_text(json.dumps(kept), encoding="utf-8")
+    return Measured(file, seconds, failed, why, data)
 
 
 @cache
-def _sources(root: Path) -> bytes:
-    """A digest of all that the measured lines depend on, other than the test file."""
-    folders = [path for top in ("sim", "oracle", "bankshot", "shaders") for path in (root / top).rglob("*")]
+def _kernels(root: Path) -> bytes:
+    """A digest of the kernels and their manifests."""
     digest = hashlib.sha256()
-    for path in sorted(folders):
+    for path in sorted((root / "shaders").rglob("*")):
         if path.suffix in (".py", ".wgsl", ".toml"):
             digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.digest()
 
 
-def _combine(parts: Iterable[Path], data: Path, copy: Path) -> None:
-    """Put the data of a test file's processes into one file, with the names of the sources from the root."""
+@cache
+def _digest(source: Path) -> str:
+    return hashlib.sha256(source.read_bytes()).hexdigest() if source.exists() else ""
+
+
+@cache
+def _in_functions(source: Path) -> frozenset[int]:
+    """The lines of a source that are in functions."""
+    nodes = [each for each in ast.walk(ast.parse(source.read_bytes())) if isinstance(each, ast.FunctionDef)]
+    return frozenset(line for each in nodes for line in range(each.body[0].lineno, (each.end_lineno or 0) + 1))
+
+
+def _combine(parts: Iterable[Path], data: Path, copy: Path) -> set[str]:
+    """Put the data of a test file's processes into one file, with the names of the sources from the root.
+
+    Returns the sources of which a test, or a child process, runs a function.
+    """
     import coverage  # only what measures needs it
 
     combined = coverage.CoverageData(str(data))
     combined.erase()
+    run = set[str]()
     for each in parts:
-        part = coverage.CoverageData(str(each))
-        part.read()
+        part = _read(each)
+        if any("|" in context for context in part.measured_contexts()):  # not a child process
+            part.set_query_contexts([r"\|"])
+        for path in part.measured_files():
+            if not _in_functions(Path(path)).isdisjoint(part.lines(path) or ()):
+                run.add(Path(path).relative_to(copy).as_posix())
         combined.update(part, map_path=lambda path: Path(path).relative_to(copy).as_posix())
     combined.write()
+    return run
+
+
+def _read(data: Path) -> coverage.CoverageData:
+    import coverage
+
+    found = coverage.CoverageData(str(data))
+    found.read()
+    return found
 
 
 class Reach:
@@ -112,7 +152,7 @@ class Reach:
         """
         direct, whole, touching = set[str](), set[str](), set[str]()
         for each in self.files:
-            contexts = _contexts(each.data, file)
+            contexts = {} if file in each.changed else _contexts(each.data, file)
             here = {context for line in lines for context in contexts.get(line, ())}
             direct |= {context.partition("|")[2] for context in here if "|" in context}
             if each.file in here:
@@ -123,8 +163,4 @@ class Reach:
 
 @lru_cache(maxsize=400)  # mutants of a file come one after the other
 def _contexts(data: Path, file: str) -> dict[int, list[str]]:
-    import coverage
-
-    content = coverage.CoverageData(str(data))
-    content.read()
-    return content.contexts_by_lineno(file)
+    return _read(data).contexts_by_lineno(file)

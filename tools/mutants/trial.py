@@ -11,12 +11,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from queue import SimpleQueue
-from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -26,8 +24,9 @@ from bankshot.sim.machine.compile import loader, paths
 from .areas import Area, files_of
 from .choice import ROOT
 from .code import Code, Edit, Mutant
-from .reach import Reach, measured, test_files
+from .reach import Measured, Reach, measured, test_files
 from .recorder import function
+from .server import Server
 
 KILLED, TIMEOUT, ALIVE, BROKEN = "killed", "no end", "alive", "not run"
 _COPIED = (
@@ -98,6 +97,7 @@ class Trials:
         self.failed: list[str] = []
         self._free: SimpleQueue[Path] = SimpleQueue()
         self._first = folder / "copy0"
+        self._servers: dict[Path, Server] = {}
 
     def prepare(self) -> None:
         """Copy the repository, compile the machine, and measure the test files."""
@@ -106,14 +106,21 @@ class Trials:
             shutil.copytree(machine, self._cache / "bankshot" / machine.name)
         if not self._python("import bankshot; bankshot.simulate('@compute @workgroup_size(1) fn main() {}', grid=1)"):
             raise SystemExit("the simulator does not run without a mutant")
-        with ThreadPoolExecutor(self.jobs) as pool:
-            known = pool.map(lambda file: measured(self._first, file, self.measure), test_files(ROOT))
-            self.reach = Reach(list(known))
-        self.failed = [test for each in self.reach.files for test in each.failed]
+        subprocess.run([sys.executable, "-m", "compileall", "-q", str(self._first)], stdout=subprocess.DEVNULL)
         self._free.put(self._first)
         for number in range(1, self.jobs):
             copy = self._folder / f"copy{number}"
             shutil.copytree(self._first, copy, symlinks=True)
+            self._free.put(copy)
+        with ThreadPoolExecutor(self.jobs) as pool:
+            self.reach = Reach([*pool.map(self._measured, test_files(ROOT))])
+        self.failed = [test for each in self.reach.files for test in each.failed]
+
+    def _measured(self, file: str) -> Measured:
+        copy = self._free.get()
+        try:
+            return measured(copy, file, self.measure)
+        finally:
             self._free.put(copy)
 
     def has_adapter(self) -> bool:
@@ -213,12 +220,11 @@ class Trials:
         environment = self._environment(copy, cache) | {"BANKSHOT_MUTANTS_RECORD": str(record)}
         environment |= {"BANKSHOT_MUTANTS_TESTS": str(chosen), "BANKSHOT_MUTANTS_SECONDS": str(last)}
         environment |= {"BANKSHOT_MUTANTS_LIMIT": str(limit)}
-        if not settings:
-            environment["PYTHONDONTWRITEBYTECODE"] = "1"
-        command = [sys.executable, "-m", *(["coverage", "run", f"--rcfile={settings}", "-m"] if settings else [])]
-        command += ["pytest", "-q", "-n", "0", "--tb=no", "--hypothesis-seed=0", *options]
+        command = ["-q", "-n", "0", "--tb=no", "--assert=plain", "--hypothesis-seed=0", *options]
         command += ["-p", "no:cacheprovider", "-p", "tools.mutants.recorder", *files]
-        code, output = _limited(command, copy, environment, _BUSY * limit)
+        if copy not in self._servers:
+            self._servers[copy] = Server(copy, self._environment(copy))
+        code, output = self._servers[copy].pytest(command, environment, _BUSY * limit, settings)
         written = record.read_text(encoding="utf-8") if record.exists() else ""
         record.unlink(missing_ok=True)
         chosen.unlink()
@@ -227,36 +233,14 @@ class Trials:
     def _environment(self, copy: Path, cache: Path | None = None) -> dict[str, str]:
         path = [str(copy), *(each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each)]
         return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "BANKSHOT_CACHE": str(cache or self._cache),
-                "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # fmt: skip
+                "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
+                "OPENBLAS_NUM_THREADS": "1"}  # fmt: skip
 
 
 def _by_file(tests: list[str]) -> tuple[list[str], list[str]]:
     """The files of tests, and the tests, those of a file together: fixtures of a module are made once."""
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
     return files, sorted(tests, key=lambda test: files.index(test.partition("::")[0]))
-
-
-def _limited(command: list[str], folder: Path, environment: dict[str, str], limit: float) -> tuple[int | None, str]:
-    """Run a command for so many seconds, then end it. Returns its exit code, None for a timeout, and its output."""
-    with TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        try:
-            code = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            code = None
-        with suppress(ProcessLookupError):  # what it has left behind, too
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        log.seek(0)
-        return code, log.read()[-2000:]
 
 
 def _copy(folder: Path) -> None:
