@@ -58,7 +58,7 @@ def mismatch_map(rejected: NDArray[np.bool_], measure: NDArray[Any], unit: str) 
     starts = [np.arange(0, size, by) for size, by in zip(wrong.shape, step, strict=True)]
     counts = np.add.reduceat(np.add.reduceat(wrong.astype(np.int64), starts[0], axis=0), starts[1], axis=1)
     worst = np.maximum.reduceat(np.maximum.reduceat(off, starts[0], axis=0), starts[1], axis=1)
-    limits = _limits(worst[(counts > 0) & np.isfinite(worst) & (worst > 0)])
+    limits = _limits(worst[np.isfinite(worst) & (worst > 0)])
     patches: list[Patch] = []
     for i, j in np.argwhere(counts).tolist():
         rows = i * step[0], min((i + 1) * step[0], wrong.shape[0])

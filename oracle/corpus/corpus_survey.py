@@ -6,6 +6,7 @@ entry point that it was running gets the verdict, and the survey continues.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,15 +140,16 @@ def _try_all(shaders: Sequence[Shader], options: Options, work: Work) -> Iterato
     """Yield each shader once all of its entry points have been tried."""
     waiting = [_State(number, shader) for number, shader in reversed(list(enumerate(shaders)))]
     running: dict[int, _State] = {}  # by the number of the attempt
-    attempts = 0
+    numbers = itertools.count()
     count = max(1, min(options.jobs, len(shaders)))
     with WorkerPool(count, work, prepare=_WarmUp(options.adapter), limit=options.limit, keep_stderr=True) as pool:
         while waiting or running:
             for worker in pool.idle[: len(waiting)]:
                 state = waiting.pop()
-                state.at, attempts = (None, "check"), attempts + 1
-                running[attempts] = state
-                worker.give(Attempt(attempts, state.shader, len(state.trials), options.adapter, options.budget))
+                state.at = (None, "check")
+                attempt = next(numbers)
+                running[attempt] = state
+                worker.give(Attempt(attempt, state.shader, len(state.trials), options.adapter, options.budget))
             for task, heard in pool.hear():
                 state = running[task.number]
                 match heard:

@@ -121,9 +121,9 @@ def _orders(entry: Candidate, ours: Run, theirs: Outputs) -> Iterator[Masks]:
             yield entry.differing(ours.recipe, ours.outputs, outputs_of(run))
 
 
-def _race(entry: Candidate, ours: Run) -> str:
-    races = [f for f in entry.simulate(ours.given, probes=("races",)).findings if f.code == "race"]
-    return f" ({place(races[0])})" if races else ""
+def _unordered(entry: Candidate, ours: Run) -> str:
+    found = entry.simulate(ours.given, probes=("races",)).findings
+    return f" ({place(found[0])})" if found else ""
 
 
 def _varying(entry: Candidate, ours: Run, theirs: Outputs) -> Iterator[Masks]:
@@ -177,7 +177,7 @@ WAYS = (
         "the order of invocations decides {}",
         "the simulator, in other orders of invocations",
         _orders,
-        _race,
+        _unordered,
     ),
     Way(
         "lanes that are inactive or absent decide {}",

@@ -80,7 +80,7 @@ def _headers(text: str) -> Iterable[str]:
 
 def _resembles_table(name: str) -> bool:
     plain = name.casefold()
-    return plain not in OTHERS and bool(difflib.get_close_matches(plain, TABLES, n=1, cutoff=_CLOSE))
+    return plain not in OTHERS and bool(difflib.get_close_matches(plain, TABLES, cutoff=_CLOSE))
 
 
 def _resembles_kernel(table: object) -> bool:

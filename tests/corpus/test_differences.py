@@ -129,6 +129,7 @@ def test_texels_that_differ():
     assert shown("rgba8unorm", [[[1, 2, 3, 4]]], [[[1, 4, 3, 1]]], np.uint8) == [(2, 4, 1, 3.0)]  # in steps
     assert shown("rgba8uint", [[[1, 2, 3, 4]]], [[[1, 4, 3, 1]]], np.uint8) == [(2, 4, 1, 3 / 4)]  # of the largest
     assert shown("rgba32float", [[[1, 2, 3, 8]]], [[[1, 2, 3, 4]]], np.float32) == [(1, 4, 12, 1.0)]
+    assert shown("rgb10a2unorm", [[8]], [[9]], np.uint32) == [(1, 1, 0, 1 / 9)]  # four channels in a word
     assert shown("rgba16float", [[[1, NAN, 3, 8]]], [[[1, NAN, 4, 8]]], np.float16) == [(1, 4, 4, 1 / 8)]
     a, b = np.array([[1.0, NAN, 2.0, 1.0, NAN]], np.float32), np.array([[1.0, -NAN, 5.0, NAN, 1.0]], np.float32)
     assert differing_texels(a, b).tolist() == [False, False, True, True, True]

@@ -57,6 +57,11 @@ def test_names_of_files_of_wgsl_have_no_line(tmp_path):
 # ---- surveys -----------------------------------------------------------------------------------------
 
 
+def test_a_file_is_searched_as_a_folder_is(tmp_path):
+    (tmp_path / "a.wgsl").write_text(ENTRY)
+    assert [shader.text for shader in collect([tmp_path / "a.wgsl"], embedded=False)[0].shaders] == [ENTRY]
+
+
 def test_a_folder_without_shaders_is_wrong_use_if_none_has_any(tmp_path):
     for name in ("full", "empty"):
         (tmp_path / name).mkdir()

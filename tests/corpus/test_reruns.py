@@ -318,6 +318,16 @@ def test_both_sides_with_exact_arithmetic(monkeypatch, body, exact, expected):
     assert (found.names, found.agree, found.differ.partition(",")[0]) == expected
 
 
+def test_the_first_two_outputs_that_differ_with_exact_arithmetic_are_named(monkeypatch):
+    outputs = "".join(f"@group(0) @binding({n}) var<storage, read_write> y{n}: array<f32, 1>;" for n in range(3))
+    body = "".join(f"y{n}[0] = exp(y{n}[0]);" for n in range(3))
+    entry, ours = tried(monkeypatch, f"{outputs} @compute @workgroup_size(1) fn main() {{ {body} }}")
+    theirs = {f"y{n}": np.array([7.0], np.float32) for n in range(3)}
+    monkeypatch.setattr(trial._Entry, "on_wgpu", lambda *given: theirs)
+    differ = evidence.compare_exactly(entry, ours).differ
+    assert [name for name in theirs if f"{name}: 1 of 1" in differ] == ["y0", "y1"]
+
+
 def test_without_a_text_of_exact_arithmetic_nothing_is_compared(monkeypatch):
     entry, ours = tried(monkeypatch, ONE.format(type="u32", body="y[0] = x[0];"))
     assert evidence.compare_exactly(entry, ours) is None
@@ -361,6 +371,7 @@ NO_FLOATS = "y[0] = x[0];"
         ("y[0] = x[0] + x[1];", 4, False),
         ("y[0] = sin(x[0]);", 64, True),
         ("y[0] = sin(x[0]);", 65, False),
+        ("y[0] = tanh(x[0]);", 64, True),
         ("y[0] = sqrt(x[0]);", 64, False),
         (NO_FLOATS, 1, False),
     ],
@@ -400,6 +411,26 @@ def test_orders_of_workgroups_that_lose_updates(monkeypatch, theirs, explained):
     assert ours.outputs["y"].view(np.uint32).tolist() == [4]
     reason = cover.explained_by(cover.WAYS[0])(entry, ours, {"y": np.array([theirs], np.uint32)})
     assert ("the order of invocations decides the elements that differ" in (reason or "")) == explained
+
+
+@pytest.mark.parametrize(
+    ("body", "code"), [("y[0] = i;", "race"), ("y[atomicAdd(&c, 1)] = i;", "atomic-order")], ids=["race", "atomic"]
+)
+def test_the_place_where_the_order_decides_is_named(monkeypatch, body, code):
+    text = f"""@group(0) @binding(0) var<storage, read_write> y: array<u32, 2>;
+@group(0) @binding(1) var<storage, read_write> c: atomic<u32>;
+@compute @workgroup_size(4)
+fn main(@builtin(local_invocation_index) i: u32) {{ if i < 2 {{ {body} }} }}"""
+    entry, ours = tried(monkeypatch, text, y=np.zeros(8, np.uint8), c=np.zeros(4, np.uint8))
+    assert cover._unordered(entry, ours).startswith(f" ({code}, line 4: ")
+
+
+def test_the_place_of_a_shuffle_from_an_inactive_lane_is_named(monkeypatch):
+    text = """enable subgroups; @group(0) @binding(0) var<storage, read_write> y: array<u32, 4>;
+@compute @workgroup_size(4)
+fn main(@builtin(local_invocation_index) i: u32) { y[i + 9] = 1; y[i] = subgroupShuffleXor(i, 16); }"""
+    entry, ours = tried(monkeypatch, text, y=np.zeros(16, np.uint8))
+    assert cover._shuffle(entry, ours).startswith(" (inactive-lane, line 3: ")
 
 
 def test_bounds_allow_nothing_where_arithmetic_is_exact(monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 from bankshot.oracle.corpus import corpus_survey, trial
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.corpus.trial import VERDICTS, Trial
+from bankshot.oracle.errors import GpuError
 from bankshot.sim.wgsl.diagnostics import Diagnostic, WgslError
 from bankshot.sim.wgsl.source import Source, Span
 
@@ -67,6 +68,29 @@ def test_the_first_run_in_bounds_that_changes_an_output_is_taken(monkeypatch, ki
     assert found.recipe == recipes[taken % len(recipes)]
     assert entry.overrides == made[-1][1]
     assert made[-1][1] == {"width": 4 if len(made) <= len(recipes) else 1}
+
+
+def test_without_overrides_every_recipe_is_tried_once(monkeypatch):
+    owner = module_of("@compute @workgroup_size(1) fn main() {}")
+    module = owner.read()
+    entry = trial._Entry(owner, module, module.entry_points[0])
+    made = []
+    stuck = SimpleNamespace(findings=[SimpleNamespace(code=STUCK)], outputs={})
+    monkeypatch.setattr(entry, "simulate", lambda given: made.append(given) or stuck)
+    entry._simulated()
+    assert len(made) == len(trial.RECIPES)
+
+
+@pytest.mark.parametrize(("budget", "verdict"), [(900, "endless"), (1_200, "only-here")])
+def test_the_budget_limits_the_turns_of_a_loop(monkeypatch, budget, verdict):
+    text = "@compute @workgroup_size(1) fn main() { for (var i = 0; i < 1000; i++) { workgroupBarrier(); } }"
+
+    def refuse(entry, given):
+        raise GpuError("no")
+
+    monkeypatch.setattr(trial._Entry, "on_wgpu", refuse)
+    made = list(trial.trials(Shader(Path("a.wgsl"), 1, text), None, budget=budget))
+    assert [each.verdict for each in made] == [verdict]
 
 
 # ---- modules -----------------------------------------------------------------------------------------

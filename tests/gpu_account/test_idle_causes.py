@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import bankshot
 from bankshot.oracle.gpu_account.idle_lanes import Passage, Shape, begun, executions
 from bankshot.oracle.judge.counter_diff import diff_counters
 from bankshot.oracle.manifests import cases
@@ -57,6 +58,26 @@ BODIES = {
     "condition with work": "if y[i] > 3.0 { y[i] = 1.0; if i > 9u { y[i] += 2.0; } }",
     "work right of and": "if i > 3u && y[i] > 3.0 { y[i] = 1.0; } if i > 40u || double(f32(i)) > 20.0 { y[i] += 3.0; }",
 }
+
+
+def test_only_lanes_that_access_shared_memory_or_textures_work(adapter, tmp_path):
+    """Of 2 x 40 invocations, 20 load a texel and 10 others store; all load a uniform, and a barrier is no work."""
+    path = tmp_path / "kernel.wgsl"
+    path.write_text("""
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<uniform> p: vec4u;
+@group(0) @binding(2) var t: texture_2d<f32>;
+@compute @workgroup_size(40) fn main(@builtin(global_invocation_id) id: vec3u) {
+    workgroupBarrier();
+    if id.x < p.x { let texel = textureLoad(t, vec2(0), 0); }
+    if id.x >= 70u { y[id.x] = 1.0; }
+}""")
+    arrays = {"y": np.zeros(80, np.float32), "p": np.full(4, 20, np.uint32), "t": np.zeros((1, 1, 4), np.uint8)}
+    (plan,) = cases.plans([path], cases.Request(arrays=arrays, grid=(2, 1, 1)))
+    (case,) = plan.cases()
+    run = bankshot.simulate(path, grid=2, bindings=arrays, probes="counters", device="nvidia")
+    assert run.counters["thread_utilization"] == 30 / 80
+    assert diff_counters(case, "nvidia", None).differences == ()
 
 
 @pytest.mark.parametrize("name", BODIES)

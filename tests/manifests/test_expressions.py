@@ -46,5 +46,17 @@ def test_anything_else_is_rejected(text, message):
         evaluate(text, {"M": 7})
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["M +", "M\0", "-" * 4_000 + "M", "-" * 9_000 + "M"],
+    ids=["half", "null", "deep", "too deep for the parser"],
+)
+def test_what_python_cannot_read_is_not_arithmetic(text):
+    with pytest.raises(UsageError, match="is not arithmetic"):
+        evaluate(text, {"M": 7})
+    with pytest.raises(UsageError, match="is not arithmetic"):
+        names_in(text)
+
+
 def test_names_leave_functions_out():
     assert names_in("ceil(N / 64) * max(M, 1)") == {"N", "M"}

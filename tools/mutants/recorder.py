@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 _BYTES = 32 << 30
@@ -25,6 +26,8 @@ def pytest_configure() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
     seconds = int(float(os.environ["BANKSHOT_MUTANTS_LIMIT"]))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    hypothesis.settings.register_profile("mutants", deadline=None)  # others use the processors, too
+    hypothesis.settings.load_profile("mutants")
 
 
 def function(nodeid: str) -> str:
