@@ -123,7 +123,7 @@ class _Finder:
     def _compared(self, operator: str, left: Form, right: Form) -> None:
         for one, other in ((left, right), (right, left)):
             whole = index_forms.number_of(one) is not None or index_forms.number_of(other) is not None
-            if not whole or any(atom.kind in ("global", "workgroup") for atom in index_forms.atoms(one)):
+            if not whole:
                 self._note_sizes(other)
             if operator not in ("==", "!="):
                 self._note_bound(one, other)

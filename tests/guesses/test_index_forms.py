@@ -139,6 +139,8 @@ WALKS = {
     "if id.x < n && id.y != d.y { }": ["global.0 < p.0", "global.1 != dims.1"],
     "for (var i = 0u; i < n; i++) { y[i * 2u] = 0u; }": ["? < p.0", "y[2 * ?]"],
     "if any(id.xy >= p.v.yx) { return; }": ["global.0 >= p.2.1", "global.1 >= p.2.0"],
+    "let q = p.v; if id.x >= q.y { return; }": ["global.0 >= p.2.1"],
+    "let q = id; if q.y < n { return; }": ["global.1 < p.0"],
     "let q = vec2u(id.yx); if q.x < n { y[q.y] = 0u; }": ["global.1 < p.0", "y[global.0]"],
     "_ = textureLoad(image, id.xy + p.v.xy, 0);": ["global.0 + p.2.0 < 64", "global.1 + p.2.1 < 64"],
     "_ = id.x / (n + 1u);": ["/ 1 + p.0"],

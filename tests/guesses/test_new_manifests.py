@@ -172,9 +172,13 @@ def test_sizes_and_dispatch_follow_from_comparisons_and_accesses(text, dims, dis
             SCALE.replace("x[id.x];", "x[id.x + 1];"),
             ["accesses 1 more than n elements of x: is it larger, or is an index out of bounds?", "params.factor"],
         ),
+        (
+            SCALE.replace("y[id.x] =", "y[id.x - params.n % 64u] ="),
+            ["sizes are multiples of the tiles here, because the kernel fails with others", "params.factor"],
+        ),
         (SCALE.replace("if id.x >= params.n { return; }", "loop { if params.n == 7 { break; } }"), ["every loop ends"]),
     ],
-    ids=["floats", "none", "groups and overrides", "indices", "off by one", "endless"],
+    ids=["floats", "none", "groups and overrides", "indices", "off by one", "multiples", "endless"],
 )
 def test_what_no_run_can_tell_is_a_question(text, words):
     made, _ = drafted(text)
@@ -198,6 +202,26 @@ def test_a_struct_is_written_by_member_if_none_is_a_struct(text, key):
     made, _ = drafted(text)
     written = tomllib.loads(manifest_text(made, "k.wgsl", {}, "k.py:expected"))["bind"]["p"]
     assert {"struct", "init"} & {*written} == {key}
+
+
+def test_overrides_are_written():
+    made, _ = drafted(ROWS)
+    assert tomllib.loads(manifest_text(made, "k.wgsl", {}, "k.py:expected"))["kernel"]["overrides"] == {"WIDTH": 4}
+
+
+def test_only_arrays_of_floats_alone_are_converted_in_the_stub(folder):
+    (folder / "k.wgsl").write_text("""
+struct Pair { weight: f32, at: u32 }
+@group(0) @binding(0) var<storage, read> pairs: array<Pair, 4>;
+@group(0) @binding(1) var<storage, read> x: array<f32, 4>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32, 4>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
+    y[i] = pairs[i].weight * x[pairs[i].at % 4];
+}""")
+    assert bankshot("init", "k.wgsl").exit_code == 0
+    lines = [line.strip() for line in (folder / "k_reference.py").read_text().splitlines()]
+    assert 'x = arrays["x"].astype(np.float64)' in lines
+    assert 'pairs = arrays["pairs"]' in lines
 
 
 def test_a_wrong_stride_keeps_the_shape_of_the_sizes_and_raises_a_question():

@@ -283,6 +283,16 @@ def test_what_an_array_holds_of_one_size(elements, expected):
     assert held(elements, *SIZES) == expected
 
 
+def test_an_array_of_which_only_some_runs_access_elements_depends_on_a_size():
+    assert held(lambda n: max(0, n - 1000), *SIZES) == Extent(("n",), False)
+
+
+def test_only_sizes_on_which_accesses_depend_are_factors():
+    """No product holds them all, and accesses grow with m alone."""
+    sizes, names = [(8, 12), (9, 12), (8, 13)], ("m", "n")
+    assert held(lambda m, n: 1000 * m + 1, *sizes, names=names) == Extent(("m",), False, None)
+
+
 def test_what_an_array_holds_of_two_sizes():
     sizes, names = [(8, 12), (9, 12), (8, 13)], ("m", "n")
     by_row = {"m": 2, "n": 1}
