@@ -77,8 +77,6 @@ def numbers_of(pipeline: typed.Pipeline) -> Iterator[tuple[Key, t.Scalar]]:
     """The numbers in bindings of fixed size that a shader only reads, if there are few."""
     for variable in pipeline.globals:
         type_ = pipeline.store_types[variable]
-        if variable.binding is None and variable.space != "immediate":
-            continue
         fixed = variable.space in ("uniform", "immediate") or (
             variable.access == "read" and isinstance(type_, t.Struct)
         )

@@ -17,7 +17,10 @@ from ..machine import layout as at
 from .runner import Runner
 
 _PROBES = ("atomics", "commuting")
-_COMMUTE = {"atomicAdd": "sum", "atomicSub": "sum"}  # every other update commutes with its own kind
+_COMMUTE: dict[str | None, str] = {
+    "atomicAdd": "sum",
+    "atomicSub": "sum",
+}  # every other update commutes with its own kind
 _NEVER = frozenset(("atomicStore", "atomicExchange", "atomicCompareExchangeWeak"))
 LOADS = frozenset(("atomicLoad", "workgroupUniformLoad"))
 
@@ -74,7 +77,7 @@ def results(influence: Influence, site: SourceSite) -> set[Node]:
 
 
 def _commute(one: SourceSite, two: SourceSite) -> bool:
-    kinds = {_COMMUTE.get(site.name or "", site.name) for site in (one, two)}
+    kinds = {_COMMUTE.get(site.name, site.name) for site in (one, two)}
     return len(kinds) == 1 and not kinds & _NEVER
 
 

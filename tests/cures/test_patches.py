@@ -144,6 +144,22 @@ def test_a_change_of_several_lines_is_one_of_their_file(tmp_path, name, old, new
     assert patch.unmapped == ()
 
 
+def test_all_changes_of_a_cure_are_in_its_patch(tmp_path) -> None:
+    (tmp_path / "k.wgsl").write_text("fn f() {}\nfn g() {}\n", encoding="utf-8")
+    source = bankshot.check(tmp_path / "k.wgsl").source
+    changes = (Replacement(3, 4, "one"), Replacement(13, 14, "two"))
+    patch = patch_of(source, [Cure("two changes", changes, ())])
+    assert [after for _, after in changed_files(patch).values()] == ["fn one() {}\nfn two() {}\n"]
+
+
+def test_a_diff_of_two_files(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(f"{name}\n", encoding="utf-8")
+    both = unified(Patch({"a": (Replacement(0, 1, "c"),), "b": (Replacement(0, 1, "d"),)}))
+    assert both == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+c\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-b\n+d\n"
+
+
 @pytest.mark.parametrize(
     ("old", "why"),
     [

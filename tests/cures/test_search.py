@@ -99,6 +99,10 @@ def test_a_barrier_is_tried_once_and_then_in_the_last_run() -> None:
     assert done.bodies == done.lasts == [f"t[i] = 1u;\n{BARRIER}\ny[0] = t[2];"]
 
 
+def test_only_races_are_left() -> None:
+    assert Searched(TWO, lambda text: ([], [("nan", "t[2]")])).result.left == ()
+
+
 def test_one_cure_for_several_races() -> None:
     done = Searched(THREE, racing(("t[1]", "t[2]"), ("t[1]", "t[3]")))
     assert done.words == [after(1)]

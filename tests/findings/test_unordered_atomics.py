@@ -24,6 +24,7 @@ FIRST = HEAD.count("\n")
 # Statements, a line each -> the lines of each pair, worked out by hand.
 PAIRS = {
     "additions whose results are unused": ("atomicAdd(&n[0], 1u); atomicSub(&n[0], i);", []),
+    "exchanges whose results are unused": ("atomicExchange(&n[0], i);", [(0, 0)]),
     "a result that is used": ("y[at] = atomicAdd(&n[0], 1u);", [(0, 0)]),
     "an addition and a maximum": ("atomicAdd(&n[0], i);\natomicMax(&n[0], i);", [(0, 1)]),
     "stores of several values": ("atomicStore(&s[0], i);\nworkgroupBarrier();\ny[at] = atomicLoad(&s[0]);", [(0, 0)]),

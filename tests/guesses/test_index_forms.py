@@ -14,7 +14,10 @@ struct P {{ n: u32, m: i32, v: vec3<u32>, a: array<vec4<u32>, 2> }}
 override WIDE = 8u;
 override LATE: f32 = 2.5;
 const FOUR = 4u;
-struct Ids {{ @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32 }}
+struct Ids {{
+    @builtin(num_workgroups) all: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+}}
 fn twice(x: u32) -> u32 {{ {callee} return x * 2u; }}
 fn deeper(x: u32) -> u32 {{ return twice(x + 1u); }}
 fn last(v: vec2<u32>) -> u32 {{ y[v.y] = 0u; return 0u; }}
@@ -139,6 +142,7 @@ WALKS = {
     "if id.x < n && id.y != d.y { }": ["global.0 < p.0", "global.1 != dims.1"],
     "for (var i = 0u; i < n; i++) { y[i * 2u] = 0u; }": ["? < p.0", "y[2 * ?]"],
     "if any(id.xy >= p.v.yx) { return; }": ["global.0 >= p.2.1", "global.1 >= p.2.0"],
+    "if id.x < ids.all.x { return; }": ["global.0 < ?"],
     "let q = p.v; if id.x >= q.y { return; }": ["global.0 >= p.2.1"],
     "let q = id; if q.y < n { return; }": ["global.1 < p.0"],
     "let q = vec2u(id.yx); if q.x < n { y[q.y] = 0u; }": ["global.1 < p.0", "y[global.0]"],

@@ -9,7 +9,9 @@ from click.testing import CliRunner
 
 from bankshot import check
 from bankshot.oracle.cli.main import main
-from bankshot.oracle.guesses.manifest_text import manifest_text
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.guesses import new_manifest
+from bankshot.oracle.guesses.manifest_text import manifest_text, reference_text
 from bankshot.oracle.guesses.new_manifest import draft
 
 SCALE = """
@@ -202,6 +204,77 @@ def test_a_struct_is_written_by_member_if_none_is_a_struct(text, key):
     made, _ = drafted(text)
     written = tomllib.loads(manifest_text(made, "k.wgsl", {}, "k.py:expected"))["bind"]["p"]
     assert {"struct", "init"} & {*written} == {key}
+
+
+MANIFEST = """\
+# Written by `bankshot init`. An audit repeats the questions: delete each that you have answered.
+questions = [
+    "which values does the host pass for params.factor? 0.5 is invented",
+]
+
+[kernel]
+source = "k.wgsl"
+entry = "scale"
+reference = "k.py:expected"
+dims = { n = 131 }
+dispatch = ["ceil(n / 64)", 1, 1]
+
+[bind.params]
+struct = { n = "n", factor = 0.5 }
+
+[bind.x]
+dtype = "f32"
+shape = ["n"]
+init = "normal"
+
+[bind.y]
+dtype = "f32"
+shape = ["n"]
+init = "unwritten"
+
+[[sweep]]
+n = 131
+
+[[sweep]]
+n = [1, 63, 64, 65]
+"""
+STUB = '''\
+"""What the kernel of k.toml should compute, in NumPy."""
+
+import numpy as np
+
+
+def expected(arrays, dims):
+    """Return the expected value of each output.
+
+    dims: n. arrays, as they are before the run:
+
+    params: a struct of n, factor
+    x: f32 [n]
+    y: f32 [n]
+    """
+    x = arrays["x"].astype(np.float64)
+    return NotImplemented  # {"y": …}
+'''
+
+
+def test_the_whole_texts():
+    made, _ = drafted(SCALE)
+    assert manifest_text(made, "k.wgsl", {}, "k.py:expected") == MANIFEST
+    assert reference_text(made, "k.toml", "expected") == STUB
+    plain, _ = drafted(MATMUL)
+    assert manifest_text(plain, "k.wgsl", {}, "k.py:expected").startswith("# Written by `bankshot init`.\n\n[kernel]")
+
+
+def test_an_entry_point_that_is_too_large_with_every_size_needs_a_hand(monkeypatch):
+    monkeypatch.setattr(new_manifest, "MOST_INVOCATIONS", 0)
+    with pytest.raises(UsageError, match="scale does not end with any sizes tried; write its manifest by hand"):
+        drafted(SCALE)
+
+
+def test_immediates_are_sizes():
+    text = SCALE.replace("@group(0) @binding(0) var<uniform>", "var<immediate>")
+    assert [*drafted(f"requires immediate_address_space; {text}")[0].dims] == ["n"]
 
 
 def test_overrides_are_written():

@@ -220,6 +220,15 @@ def test_texels_are_below_the_limit_of_the_recipe(declared, whole, least, most):
     assert most - near <= made.max() <= most
 
 
+@pytest.mark.parametrize(
+    ("recipe", "most"), [*zip(invented_inputs.RECIPES, [2**32 - 1, 2**32 - 1, 15, 3, 1], strict=True)]
+)
+def test_integers_of_a_recipe(recipe, most):
+    text = "@group(0) @binding(0) var<storage> x: array<u32>; @compute @workgroup_size(1) fn main() { _ = x[0]; }"
+    x = invented_inputs.bindings(bankshot.check(text).pipeline(), recipe)["x"].view(np.uint32)
+    assert most - most // 16 <= x.max() <= most
+
+
 def test_float_texels_are_between_0_and_1():
     made = invented_inputs.texels("t", texel_type("texture_storage_2d<rgba32float, write>"), RECIPES[0])
     assert 0 <= made.min() < 0.01

@@ -103,6 +103,8 @@ def _digest(source: Path) -> str:
 @cache
 def _in_functions(source: Path) -> frozenset[int]:
     """The lines of a source that are in functions."""
+    if source.suffix != ".py":  # templates, which run as Python
+        return frozenset(range(1, source.read_bytes().count(b"\n") + 2))
     nodes = [each for each in ast.walk(ast.parse(source.read_bytes())) if isinstance(each, ast.FunctionDef)]
     return frozenset(line for each in nodes for line in range(each.body[0].lineno, (each.end_lineno or 0) + 1))
 
