@@ -32,6 +32,8 @@ def test_a_change_is_reported_as_a_rate():
     assert said(before, after) == ["k.wgsl:84: 32 -> 4 wavefronts per request, +0 barriers"]
     assert said(before, after, barriers=3) == ["k.wgsl:84: 32 -> 4 wavefronts per request, +3 barriers"]
     assert said(after, before, barriers=-2) == ["k.wgsl:84: 4 -> 32 wavefronts per request, -2 barriers"]
+    (change,) = changes({**TOTALS, "barriers": 5}, before, {**TOTALS, "barriers": 3}, after)
+    assert str(change) == "k.wgsl:84: 32 -> 4 wavefronts per request, -2 barriers"
 
 
 def test_sectors_and_counts_have_labels():
