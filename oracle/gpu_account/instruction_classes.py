@@ -39,7 +39,6 @@ def _composed(name: str, arguments: Sequence[t.Type], result: t.Type, fused: boo
     n = components(arguments[0])
     dot = 2 * n - 1
     root = 1 if n > 1 else 0  # of a vector's length
-    length = dot if n > 1 else 1  # of a scalar: abs
     match name:
         case "*":
             return product(arguments[0], arguments[1], result), 0
@@ -50,11 +49,11 @@ def _composed(name: str, arguments: Sequence[t.Type], result: t.Type, fused: boo
         case "dot":
             return dot, 0
         case "length":
-            return length, root
+            return dot, root  # of a scalar: abs
         case "distance":
-            return n + length, root
+            return n + dot, root
         case "normalize":
-            return length + n, root
+            return dot + n, root
         case "cross":
             return 9, 0
         case "faceForward":

@@ -223,7 +223,8 @@ def _nearest(
 
 
 def _stride(factor: str, strides: Mapping[str, int]) -> int:
-    return max((count for name, count in strides.items() if name in factor.replace("(", " ").split()), default=0)
+    """The number of terms of the dim in a factor, which has at most one."""
+    return next((count for name, count in strides.items() if name in factor.replace("(", " ").split()), 0)
 
 
 def _products(runs: Sequence[Measured], steps: Mapping[str, int]) -> Iterator[tuple[tuple[str, ...], list[int]]]:

@@ -8,7 +8,7 @@ from ..comparison.bits import Array
 from .reference_registry import Expected
 
 F32_ROUNDOFF = 2.0**-24  # largest relative error of one float32 rounding
-F32_SMALLEST_NORMAL = 2.0**-126
+F32_SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)
 F64_ROUNDOFF = 2.0**-53
 _BLOCK = 1 << 22  # elements of a matrix that are converted at once
 

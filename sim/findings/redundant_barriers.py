@@ -47,4 +47,4 @@ def _is_needed(run: Runner, probes: frozenset[str], site: SourceSite) -> bool:
 def _reached(run: Runner) -> set[SourceSite]:
     launch, outcome = run(frozenset(("lanes",)))
     blocks = zip(launch.program.block_sites, outcome.blocks, strict=False)
-    return {launch.program.sites[number] for sites, counts in blocks if counts.any() for number in sites}
+    return {launch.program.sites[number] for sites, counts in blocks if counts[at.EXECUTIONS] for number in sites}

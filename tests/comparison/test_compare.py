@@ -39,6 +39,9 @@ def test_ulp_of_special_values():
     a = np.array([0.0, nan, nan, largest, 1e-45, 1.0], f32)
     b = np.array([-0.0, nan, 1.0, inf, -1e-45, np.nextafter(f32(1), f32(2))], f32)
     assert ulp_distance(a, b).tolist() == [0, 0, np.iinfo(np.int64).max, 1, 2, 1]
+    one_side = np.array([-0.0, 1.0], f32), np.array([0.0, nan], f32)
+    for pair in (one_side, one_side[::-1]):
+        assert ulp_distance(*pair).tolist() == [0, np.iinfo(np.int64).max]
 
 
 @settings(deadline=None)

@@ -52,6 +52,7 @@ class Searched:
         self.races, self.others = self._found(module, judge)
         pieces = {piece for pair in judge(body)[0] for piece in pair}
         sites = [SourceSite("store", self._span(module, each), space, each[0], 4) for each in pieces]
+        sites += [SourceSite("barrier", site.span) for site in sites]  # as a workgroupUniformLoad has
         findings, pipeline = [*self.races, *self.others], module.pipeline()
         hidden = [self._finding(module, *each) for each in silenced]
         self.result: Cures = find_cures(pipeline, sites, findings, hidden, self._trial)

@@ -25,6 +25,11 @@ SEVERITIES = ("error", "warning", "info")
 DEPENDS = ("lanes", "data", "workgroups")
 
 
+def test_every_kind_is_found_by_its_code():
+    kinds = [each for each in vars(table).values() if isinstance(each, table.Kind)]
+    assert {each.code: each for each in kinds} == KINDS
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_row_is_complete(kind):
     assert kind.severity in SEVERITIES

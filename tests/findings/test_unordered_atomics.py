@@ -75,6 +75,7 @@ def test_one_finding_for_each_set_of_outputs() -> None:
 z[at] = atomicExchange(&m[0], at);"""
     found = found_in(body)
     assert [(f.span.line - 1 - FIRST, f.outputs) for f in found if f.span] == [(0, ("y",)), (1, ("z", "m"))]
+    assert [f.workgroup for f in found] == [(0, 0, 0)] * 2
 
 
 def test_one_finding_where_both_reach_one_output() -> None:

@@ -161,6 +161,7 @@ INSTRUCTIONS = [
     ("if f < 1.0 { return; } y[1] = f;", {"fp32": 1, "control": 2}),
     ("let v = i > 0u && i < 9u;", {"integer": 2}),  # free: both sides; && itself is none
     ("let v = i > 0u && t[i] > f;", {"integer": 1, "control": 1}),  # i is 0: the right side is not evaluated
+    ("let v = i > 0u && sqrt(f) > 1.0;", {"integer": 1, "control": 1}),
     ("switch i { case 1u: { t[0] = f; } default: { t[1] = f; break; } }", {"control": 2, "workgroup_store": 1}),
     ("for (var k = 0u; k < 2u; k++) { if k == 1u { continue; } }", {"control": 3 + 2 + 1, "integer": 3 + 2 + 2}),
     ("var k = 0u; loop { k++; continuing { break if k > 2u; } }", {"control": 3, "integer": 3 + 3}),

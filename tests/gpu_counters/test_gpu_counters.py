@@ -172,6 +172,19 @@ def test_small_workgroups_by_the_thousand_are_counted_in_one_pass(any_adapter, t
     diff = diff_counters(case, any_adapter.profile or "nvidia", any_adapter.name)
     assert (diff.passes, diff.cut) == (1, False)
     assert told(diff) == []
+    _, run, _ = gpu_counters._fitting(case, "nvidia", lambda stage: None)
+    assert run.coverage.how == "all"  # also where a part of the workgroups tells how long the log is
+
+
+def test_an_output_is_alike_where_bits_or_bounds_agree():
+    one, nan, key = np.array([1.0], np.float32), np.array([np.nan], np.float32), ("y", 0)
+    bounds = {key: np.array([0.125])}
+    for ours, theirs, alike in (
+        (one, one, True), (one, one + 0.25, True), (one, one + 0.5, False), (nan, -nan, True), (one, nan, False),
+        (nan, one, False), (b"1", b"1", True), (b"1", b"2", False),
+    ):  # fmt: skip
+        assert gpu_counters._alike(ours, theirs, key, bounds) == alike, (ours, theirs)
+    assert gpu_counters._alike(one, 9 * one, key, {key: np.array([np.inf])})
 
 
 @pytest.mark.parametrize(("rows", "grid"), [(12_000, (1, 2, 1)), (1, (1, 1, 1))])

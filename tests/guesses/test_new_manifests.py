@@ -178,9 +178,13 @@ def test_sizes_and_dispatch_follow_from_comparisons_and_accesses(text, dims, dis
             SCALE.replace("y[id.x] =", "y[id.x - params.n % 64u] ="),
             ["sizes are multiples of the tiles here, because the kernel fails with others", "params.factor"],
         ),
+        (
+            MATMUL.replace("C[row * N + col]", "C[row * N + col + (N - M) * 65536u]"),
+            ["sizes are equal multiples of 64 here, because the kernel fails with others"],
+        ),
         (SCALE.replace("if id.x >= params.n { return; }", "loop { if params.n == 7 { break; } }"), ["every loop ends"]),
     ],
-    ids=["floats", "none", "groups and overrides", "indices", "off by one", "multiples", "endless"],
+    ids=["floats", "none", "groups and overrides", "indices", "off by one", "multiples", "equal", "endless"],
 )
 def test_what_no_run_can_tell_is_a_question(text, words):
     made, _ = drafted(text)
@@ -295,6 +299,32 @@ struct Pair { weight: f32, at: u32 }
     lines = [line.strip() for line in (folder / "k_reference.py").read_text().splitlines()]
     assert 'x = arrays["x"].astype(np.float64)' in lines
     assert 'pairs = arrays["pairs"]' in lines
+
+
+def test_the_first_sizes_stay_where_all_are_as_wrong():
+    """131 = 2 * 64 + 3, tried first; the index wraps for the first invocation with every size."""
+    made, _ = drafted(SCALE.replace("x[id.x];", "x[id.x - 1];"))
+    assert made.dims == {"n": 131}
+
+
+@pytest.mark.parametrize(("text", "init"), [("y[id.x] = ", "unwritten"), ("y[id.x] += ", "normal")])
+def test_an_array_that_is_only_written_holds_nothing_before(text, init):
+    made, _ = drafted(SCALE.replace("y[id.x] = ", text))
+    assert tomllib.loads(manifest_text(made, "k.wgsl", {}, "k.py:expected"))["bind"]["y"]["init"] == init
+    other = SCALE.replace("y[id.x] = ", "var sum = 1.0; sum += 2.0; y[id.x] = sum * ")
+    made, _ = drafted(other)
+    assert tomllib.loads(manifest_text(made, "k.wgsl", {}, "k.py:expected"))["bind"]["y"]["init"] == "unwritten"
+
+
+def test_a_comparison_sampler_is_bound():
+    made, _ = drafted("""
+@group(0) @binding(0) var depths: texture_depth_2d;
+@group(0) @binding(1) var nearer: sampler_comparison;
+@group(0) @binding(2) var<storage, read_write> y: array<f32, 4>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
+    y[i] = textureSampleCompareLevel(depths, nearer, vec2f(0.5), f32(i) * 0.25);
+}""")
+    assert made.outputs == ["y"]
 
 
 def test_a_wrong_stride_keeps_the_shape_of_the_sizes_and_raises_a_question():

@@ -282,6 +282,17 @@ def test_diff_compares_free_outputs_of_the_simulator_with_the_reference(command,
     assert "DIFFERS  y against reference refs.py:reference: " in done.stdout
 
 
+@pytest.mark.usefixtures("adapter")
+def test_diff_refuses_a_reference_without_a_free_output(command):
+    done = command("diff", text=SHADER, expect='free = ["y"]', returns="return NotImplemented")
+    assert done.exit_code == 2, done.output
+    assert "`free` names y, which reference refs.py:reference lacks" in done.output
+
+
+def test_a_manifest_without_a_reference_is_said(command):
+    assert "no reference to compare with: the manifest names none" in command("audit", "--no-gpu", returns="").output
+
+
 def test_each_report_says_unchecked(command, tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     files = ["--html", "a.html", "--sarif", "a.sarif", "--format", "github"]

@@ -7,11 +7,12 @@ import pytest
 
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import DriverDied, GpuError, Lacking, NoAdapter, TooLarge
-from bankshot.oracle.judge import case_run
+from bankshot.oracle.judge import case_run, diff
 from bankshot.oracle.judge.adapter_checks import adapter_checks, find_adapters
 from bankshot.oracle.judge.coverage import CaseOutcome
 from bankshot.oracle.judge.options import Log, Options
 from bankshot.oracle.judge.run_result import RunResult
+from bankshot.oracle.judge.verdict import Audit
 from bankshot.oracle.manifests.manifest_loader import load
 from bankshot.oracle.wgpu_client import AdapterInfo
 from bankshot.oracle.wgpu_client.gpu_run import GpuRun
@@ -57,6 +58,20 @@ def test_the_seconds_of_an_adapter_are_those_of_its_worker_and_its_clock(checked
     assert (check.output, check.ok) == ("y", True)
     assert log.seconds == {"wgpu on llvmpipe": 1.5, "kernel on llvmpipe": 0.25}
     assert (log.notes, log.left_out) == ([], [])
+
+
+def test_a_diff_has_the_seconds_of_the_adapters_clock(case, monkeypatch):
+    monkeypatch.setattr(diff, "require_adapter", lambda name: LLVMPIPE)
+    made = GpuRun({"y": np.float32(2.5) * case.arrays["x"]}, LLVMPIPE, (9.0,), (0.5, 0.25, 0.75), took=1.5)
+    monkeypatch.setattr(diff, "run_on_gpu", lambda case, adapter: made)
+    done = diff.diff(case, None, diff.Options(device="lavapipe"))
+    assert [check.ok for check in done.outputs] == [True]
+    assert done.seconds["kernel on llvmpipe"] == 0.25
+
+
+def test_the_adapter_of_an_audit_is_the_first():
+    both = SimpleNamespace(adapters=(LLVMPIPE, UNKNOWN))
+    assert Audit.adapter.fget(both) is LLVMPIPE
 
 
 def test_an_adapter_that_rounds_otherwise_is_compared_with_a_run_as_it(checked):

@@ -126,6 +126,8 @@ def test_rows_of_whole_words_are_rows():
 def test_weights_without_a_finite_scale_are_rejected(name, bad):
     with pytest.raises(UsageError, match="does not fit f16"):
         FORMATS[name].pack(np.full((1, 4), bad))
+    with pytest.raises(UsageError, match="does not fit f16"):
+        FORMATS[name].pack(np.array([[1.0] * FORMATS[name].block, [bad] * FORMATS[name].block]))
 
 
 @FORMAT

@@ -53,6 +53,7 @@ def f(a: "1 + 2" = None) -> int | None:
     """A function, 1 + 2."""
     assert a < 2
     print(1 + 2, f"{1 + 2}")
+    y = zip(a, strict=True)
     return None
 
 

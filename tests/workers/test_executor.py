@@ -56,6 +56,12 @@ def test_unpicklable_results_are_errors(executor):
     assert executor.submit(double, 3).result() == 6
 
 
+def test_the_end_waits_for_all_calls():
+    with PoolExecutor(1) as made:
+        futures = [made.submit(double, number) for number in range(4)]
+    assert [each.result() for each in futures] == [0, 2, 4, 6]
+
+
 def test_an_early_shutdown_does_not_wait():
     start = time.monotonic()
     executor = PoolExecutor(1)

@@ -20,7 +20,9 @@ _FEWEST = 6  # mutants of an area
 
 # What changes no result: words, types, and how fast or how long.
 _WORDS = re.compile(r"print|warn|log|debug|UsageError|.*Error|revealed|cast|isinstance|issubclass|TypeVar|NewType")
-_KEYWORDS = re.compile(r"maxsize|indent|width|timeout|.*seconds|stacklevel|hint|help|default_factory|encoding|fmt")
+_KEYWORDS = re.compile(
+    r"maxsize|indent|width|timeout|.*seconds|stacklevel|hint|help|default_factory|encoding|fmt|strict"
+)
 _FUNCTIONS = ("__repr__", "__str__")
 
 

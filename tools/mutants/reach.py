@@ -149,16 +149,18 @@ class Reach:
     def tests(self, file: str, lines: Iterable[int], in_function: bool) -> set[str]:
         """The tests that run one of these lines of a file.
 
-        A line outside functions runs at import: its tests are those that run any other line of the file, if there are
-        such, and otherwise all of each test file that imports it.
+        A line outside functions runs at import: its tests are those that run any other line of the file, and those of
+        its room, if there are such, and otherwise all of each test file that imports it.
         """
         direct, whole, touching = set[str](), set[str](), set[str]()
+        room = f"tests/{file.split('/')[1]}/"
         for each in self.files:
             contexts = {} if file in each.changed else _contexts(each.data, file)
             here = {context for line in lines for context in contexts.get(line, ())}
             direct |= {context.partition("|")[2] for context in here if "|" in context}
             if each.file in here:
                 whole |= each.seconds.keys()
+                touching |= {test for test in each.seconds if test.startswith(room)}
                 touching |= {test.partition("|")[2] for found in contexts.values() for test in found if "|" in test}
         return (direct | (whole if in_function else touching or whole)) & self.seconds.keys()
 

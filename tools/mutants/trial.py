@@ -106,7 +106,7 @@ class Trials:
             shutil.copytree(machine, self._cache / "bankshot" / machine.name)
         if not self._python("import bankshot; bankshot.simulate('@compute @workgroup_size(1) fn main() {}', grid=1)"):
             raise SystemExit("the simulator does not run without a mutant")
-        subprocess.run([sys.executable, "-m", "compileall", "-q", str(self._first)], stdout=subprocess.DEVNULL)
+        self._compile()
         self._free.put(self._first)
         for number in range(1, self.jobs):
             copy = self._folder / f"copy{number}"
@@ -115,6 +115,16 @@ class Trials:
         with ThreadPoolExecutor(self.jobs) as pool:
             self.reach = Reach([*pool.map(self._measured, test_files(ROOT))])
         self.failed = [test for each in self.reach.files for test in each.failed]
+
+    def _compile(self) -> None:
+        """Write the bytecode of the first copy, that of its tests as pytest does."""
+        environment = self._environment(self._first) | {"PYTHONDONTWRITEBYTECODE": ""}
+        collect = ["pytest", "-q", "-n", "0", "--collect-only", "-p", "no:cacheprovider", *test_files(ROOT)]
+        for module in (["compileall", "-q", "."], collect):
+            command = [sys.executable, "-m", *module]
+            subprocess.run(
+                command, cwd=self._first, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+            )
 
     def _measured(self, file: str) -> Measured:
         copy = self._free.get()
@@ -220,7 +230,7 @@ class Trials:
         environment = self._environment(copy, cache) | {"BANKSHOT_MUTANTS_RECORD": str(record)}
         environment |= {"BANKSHOT_MUTANTS_TESTS": str(chosen), "BANKSHOT_MUTANTS_SECONDS": str(last)}
         environment |= {"BANKSHOT_MUTANTS_LIMIT": str(limit)}
-        command = ["-q", "-n", "0", "--tb=no", "--assert=plain", "--hypothesis-seed=0", *options]
+        command = ["-q", "-n", "0", "--tb=no", "--hypothesis-seed=0", *options]
         command += ["-p", "no:cacheprovider", "-p", "tools.mutants.recorder", *files]
         if copy not in self._servers:
             self._servers[copy] = Server(copy, self._environment(copy))
