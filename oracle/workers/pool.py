@@ -125,8 +125,6 @@ class WorkerPool:
 
     def __exit__(self, *_: object) -> None:
         for worker in self._workers:
-            worker.process.kill()
-        for worker in self._workers:
             worker.end()
 
     @property

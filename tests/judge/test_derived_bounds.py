@@ -13,6 +13,7 @@ from bankshot.oracle.cli.main import main
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import DERIVED
 from bankshot.oracle.errors import UsageError
+from bankshot.oracle.judge import output_checks
 from bankshot.sim.scalar import OPS
 from bankshot.sim.wgsl.builtins import BUILTINS
 from tests.scaling import manifest
@@ -195,3 +196,18 @@ def test_decisions_that_depend_on_rounding_are_reported(adapter, kernel):
     (doubt,) = output["doubts"]
     assert (code, output["unbounded"], doubt["code"], doubt["count"]) == (1, 128, "rounding", 128)  # nothing was held
     assert (output["ok"], output["held"], output["mismatches"]) == (False, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "theirs", "recomposed"),
+    [
+        ("y[0] = mix(y[0], y[1], 0.5);", [1, 2], False),
+        ("y[0] = mix(y[0], y[1], 0.5);", [1, 3], True),
+        ("y[0] = y[0] + y[1];", [1, 3], False),
+    ],
+)
+def test_bits_that_differ_in_one_element_may_come_from_another_expression(body, theirs, recomposed):
+    declared = "@group(0) @binding(0) var<storage, read_write> y: array<f32, 2>;"
+    pipeline = bankshot.check(f"{declared} @compute @workgroup_size(1) fn main() {{ {body} }}").pipeline()
+    ours, theirs = np.array([1, 2], np.float32), np.array(theirs, np.float32)
+    assert output_checks._recomposed(SimpleNamespace(pipeline=pipeline), ours, theirs) == recomposed

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, table_files, work
+from bankshot.oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, sweep_run, table_files, work
 from bankshot.oracle.sweep.columns import columns
 from bankshot.oracle.sweep.work import group_by_run
 from bankshot.oracle.workers import progress
@@ -274,6 +275,28 @@ def test_workers_share_the_processors(monkeypatch):
 # ---- resuming ----------------------------------------------------------------------------------------
 
 
+def test_a_row_is_on_disk_when_add_returns():
+    journal = Journal(Path("rows"))
+    journal.add({"key": "one", "verdict": "clean"})
+    assert json.loads(Path("rows").read_text()) == {"key": "one", "verdict": "clean"}
+
+
+def test_no_more_processes_than_groups(monkeypatch):
+    counts = []
+
+    @contextmanager
+    def here(count):
+        counts.append(count)
+        yield Here()
+
+    monkeypatch.setattr(sweep_run, "processes", here)
+    asked = wanted(N=(32, 40))
+    groups = len(group_by_run(asked))
+    rows_of(asked, executor=None, jobs=groups + 5)
+    rows_of(asked, executor=None, jobs=1)
+    assert counts == [groups, 1]
+
+
 def test_finished_cases_do_not_run_again():
     asked, journal = wanted("nvidia", "amd", "apple", N=(32, 40)), Path("rows")
     whole = rows_of(asked)
@@ -363,6 +386,8 @@ def test_files_beside_a_manifest_are_in_the_key(folder):
 def test_facts_that_do_not_determine_a_row_are_not_in_the_key(monkeypatch):
     (before,) = wanted(N=(32,))
     Path("scale.toml").write_text(MANIFEST.replace("N = [32, 64]", "N = [32, 128]"))
+    assert wanted(N=(32,))[0].key == before.key
+    Path("scale.toml").write_text(MANIFEST.replace("[expect]", '[expect]\ngpu = { y = { rule = "ulp", max = 3 } }'))
     assert wanted(N=(32,))[0].key == before.key
     monkeypatch.setattr("bankshot.oracle.sweep.work.version", lambda: "0.1.0+other")
     assert wanted(N=(32,))[0].key != before.key

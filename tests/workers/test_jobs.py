@@ -9,6 +9,7 @@ import sys
 import time
 from multiprocessing import Pipe, active_children
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -400,6 +401,22 @@ def nothing(task, say):
 
 def ready():
     pass
+
+
+def test_an_idle_process_that_dies_is_no_news():
+    with WorkerPool(2, nothing) as crew:
+        one, two = crew.idle
+        two.process.kill()
+        two.process.join()
+        one.give("task")
+        assert list(crew.hear()) == [("task", TaskResult("task"))]
+
+
+def test_a_pool_wakes_when_the_first_task_takes_too_long():
+    pool = SimpleNamespace(_left=float)
+    assert WorkerPool._until_late(pool, [3.0, 5.0]) == 3.0
+    assert WorkerPool._until_late(pool, [float("inf"), -1.0]) == 0.0
+    assert WorkerPool._until_late(pool, [float("inf")]) is None
 
 
 def test_the_others_start_when_the_first_process_is_prepared():
