@@ -34,6 +34,15 @@ GUARDED = """
     }"""
 
 
+def test_an_invocation_waits_in_a_subgroup_operation_while_others_go_on():
+    body = "if i == 1u { atomicAdd(&m[0], 5u); } let sum = subgroupAdd(i + 1u); if i == 0u { r[w.x] = sum; }"
+    text = "enable subgroups;" + HEAD.format(size=2, body=body)
+    bindings = {"m": np.zeros(64, np.uint32), "r": np.zeros(4, np.uint32)}
+    found = bankshot.explore(text, grid=2, bindings=bindings)
+    assert found.complete
+    assert [o.outputs["r"].tolist() for o in found.outcomes] == [[3, 3, 0, 0]]
+
+
 def test_guarded_message_passing_without_a_barrier_is_found():
     found = explored(GUARDED)
     assert found.complete

@@ -293,6 +293,12 @@ def test_a_manifest_without_a_reference_is_said(command):
     assert "no reference to compare with: the manifest names none" in command("audit", "--no-gpu", returns="").output
 
 
+def test_an_annotation_is_at_the_line_that_wrote_the_wrong_element(command):
+    """Line 8 stores; the entry point begins on line 6."""
+    done = command("audit", "--no-gpu", "--format", "github", text=SHADER.replace("params.factor *", "3.5 *"))
+    assert "::error file=scale.wgsl,line=8," in done.output
+
+
 def test_each_report_says_unchecked(command, tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     files = ["--html", "a.html", "--sarif", "a.sarif", "--format", "github"]

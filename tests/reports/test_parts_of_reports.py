@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from bankshot.oracle.reports import audit_page, chrome_trace, diff_report, explore_report, run_text
+from bankshot.oracle.reports import (
+    advise_report,
+    audit_page,
+    chrome_trace,
+    diff_report,
+    explore_report,
+    figures,
+    run_text,
+)
 from bankshot.oracle.reports.formats import changes, sarif
 from bankshot.oracle.reports.golden_review import Decision, ReviewedGolden, UnusedGolden, closing_lines
 from bankshot.oracle.reports.json_document import document
@@ -204,3 +212,44 @@ def test_a_trace_names_its_processes_and_threads():
         ("process_name", 1, 0, "a"), ("thread_name", 1, 1, "slot 0"), ("thread_name", 1, 2, "slot 1"),
         ("process_name", 2, 0, "b"), ("thread_name", 2, 3, "whole"),
     ]  # fmt: skip
+
+
+# ---- columns, words and sums -------------------------------------------------------------------------
+
+
+def test_neighbours_of_one_kind_that_cost_the_same_share_a_column():
+    sites = [SimpleNamespace(kind=kind) for kind in ("load", "load", "store", "store")]
+    trials = [SimpleNamespace(sites=(4, 4, 4, 8), refused=None), SimpleNamespace(sites=(), refused="why")]
+    assert advise_report._groups(SimpleNamespace(sites=sites, trials=trials)) == [[0, 1], [2], [3]]
+
+
+def test_text_between_pairs_of_backticks_is_code():
+    assert audit_page.coded("`a` < b") == "<code>a</code> &lt; b"
+    assert audit_page.coded("a `b` c") == "a <code>b</code> c"
+    assert audit_page.coded("a `b` c `d") == "a `b` c `d"
+    assert audit_page.coded("a ` b") == "a ` b"
+
+
+def test_what_a_request_touches_is_a_mean_of_all_loads_of_an_array():
+    sites = [SimpleNamespace(name="x", kind="load", global_sectors=8, global_requests=2),
+             SimpleNamespace(name="x", kind="load", global_sectors=4, global_requests=2),
+             SimpleNamespace(name="x", kind="store", global_sectors=9, global_requests=1),
+             SimpleNamespace(name="z", kind="load", global_sectors=9, global_requests=1)]  # fmt: skip
+    assert figures._per_request(SimpleNamespace(sites=sites), "x", "global_sectors") == 3.0
+
+
+def test_an_exploration_without_outcomes_has_no_values():
+    assert explore_report._values(SimpleNamespace(outcomes=[])) == []
+
+
+def test_the_entry_of_a_progress_model_has_the_way_and_the_cycle():
+    moves = [SimpleNamespace(span=None, workgroup=(n, 0, 0), lane=0, does=f"does {n}") for n in range(2)]
+    plain = {"model": "hsa", "within": "a", "ends": False, "never": [], "sentence": "s", "memory": "weak"}
+    entry = explore_report._progress_entry(SimpleNamespace(**plain, way=moves[:1], cycle=moves[1:]))
+    assert [[move["does"] for move in entry[part]] for part in ("way", "cycle")] == [["does 0"], ["does 1"]]
+    assert {key: entry[key] for key in plain} == plain
+
+
+def test_a_document_names_the_error_that_ended_it():
+    assert json.loads(document("run", [], ok=False, error="no adapter"))["error"] == "no adapter"
+    assert "error" not in json.loads(document("run", [], ok=True))
