@@ -113,13 +113,13 @@ class Trials:
             shutil.copytree(self._first, copy, symlinks=True)
             self._free.put(copy)
         with ThreadPoolExecutor(self.jobs) as pool:
-            self.reach = Reach([*pool.map(self._measured, test_files(ROOT))])
+            self.reach = Reach([*pool.map(self._measured, test_files(self._first))])
         self.failed = [test for each in self.reach.files for test in each.failed]
 
     def _compile(self) -> None:
         """Write the bytecode of the first copy, that of its tests as pytest does."""
         environment = self._environment(self._first) | {"PYTHONDONTWRITEBYTECODE": ""}
-        collect = ["pytest", "-q", "-n", "0", "--collect-only", "-p", "no:cacheprovider", *test_files(ROOT)]
+        collect = ["pytest", "-q", "-n", "0", "--collect-only", "-p", "no:cacheprovider", *test_files(self._first)]
         for module in (["compileall", "-q", "."], collect):
             command = [sys.executable, "-m", *module]
             subprocess.run(
