@@ -1,0 +1,97 @@
+"""The last value that the spec allows, the first that it does not, and what the hints say."""
+
+from __future__ import annotations
+
+import pytest
+
+from bankshot.sim.wgsl.check.check_module import check
+from bankshot.sim.wgsl.check.check_types import GENERATORS
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
+
+SUBGROUPS = "enable subgroups; @compute @workgroup_size(64) fn f(@builtin(local_invocation_index) x: u32)"
+
+
+def error_of(text: str) -> tuple[str, str | None]:
+    with pytest.raises(WgslError) as error:
+        check(Source(text))
+    (diagnostic,) = error.value.diagnostics
+    return diagnostic.message, diagnostic.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("subgroupBroadcast", "id"),
+        ("subgroupShuffle", "id"),
+        ("subgroupShuffleUp", "delta"),
+        ("subgroupShuffleDown", "delta"),
+        ("subgroupShuffleXor", "mask"),
+    ],
+)
+def test_the_lanes_that_a_constant_can_name(name: str, what: str) -> None:
+    """No subgroup has more than 128 invocations. Spec: "Subgroup Built-in Functions"."""
+    assert check(Source(f"{SUBGROUPS} {{ _ = {name}(x, 0u); _ = {name}(x, 127u); }}"))
+    assert error_of(f"{SUBGROUPS} {{ _ = {name}(x, 128u); }}")[0] == f"the {what} 128 is not from 0 to 127"
+
+
+@pytest.mark.parametrize(
+    ("workgroup", "subgroup", "problem"),
+    [
+        ("64", 16, None),
+        ("16, 3", 16, None),
+        ("16", 1, None),
+        ("24", 16, "the workgroup size along x, 24, is not a multiple of the subgroup size 16"),
+        ("16", 32, "the workgroup size along x, 16, is not a multiple of the subgroup size 32"),
+        ("8, 2", 16, "the workgroup size along x, 8, is not a multiple of the subgroup size 16"),
+        ("24", 12, "the subgroup size must be a power of two, not 12"),
+    ],
+)
+def test_the_workgroup_is_a_whole_number_of_subgroups(workgroup: str, subgroup: int, problem: str | None) -> None:
+    attributes = f"@compute @workgroup_size({workgroup}) @subgroup_size({subgroup})"
+    module = check(Source(f"enable subgroups; enable subgroup_size_control; {attributes} fn f() {{}}"))
+    if problem is None:
+        assert module.pipeline("f").subgroup_size == subgroup
+    else:
+        with pytest.raises(WgslError) as error:
+            module.pipeline("f")
+        assert error.value.diagnostics[0].message == problem
+
+
+@pytest.mark.parametrize("name", sorted(GENERATORS - {"buffer"}))
+def test_a_type_without_its_template_has_an_example(name: str) -> None:
+    message, hint = error_of(f"fn f() {{ var x: {name}; }}")
+    assert message.startswith(f"'{name}' takes ")
+    assert hint is not None
+    assert hint.startswith(f"for example {name}<")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("fn f() { var<u32> x; }", "write var x: u32"),
+        ("fn f() { var<u32> x: u32; }", "write var x: u32"),
+        ("fn f() { var<f32, u32> x; }", "write var x: u32"),
+        ("var<vec2f> x;", "write var<private> x: vec2f"),
+        ("var<private, u32> x;", "write var<private> x: u32"),
+        ("var<u32> x = 1;", "write var<private> x: u32 = …"),
+        ("var<private, read> x = 1;", "write var<private> x = …"),
+    ],
+)
+def test_the_declaration_that_was_meant(text: str, hint: str) -> None:
+    assert error_of(text)[1] == hint
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        ("vec4f(v, 1.0)", "it needs 4 components, and 3 are given"),
+        ("vec2f(v, v)", "it needs 2 components, and 4 are given"),
+        ("vec3f(m, 1.0)", None),  # the components of a matrix do not count
+        ("vec4f(v, a)", None),
+    ],
+)
+def test_the_components_that_a_vector_needs(call: str, hint: str | None) -> None:
+    message, given = error_of(f"fn f(v: vec2f, m: mat2x2f, a: array<f32, 2>) {{ let x = {call}; }}")
+    assert message.startswith("no overload of 'vec")
+    assert given == hint
