@@ -95,3 +95,24 @@ def test_the_components_that_a_vector_needs(call: str, hint: str | None) -> None
     message, given = error_of(f"fn f(v: vec2f, m: mat2x2f, a: array<f32, 2>) {{ let x = {call}; }}")
     assert message.startswith("no overload of 'vec")
     assert given == hint
+
+
+@pytest.mark.parametrize(
+    "attributes", ["@compute @workgroup_size(64)", "@workgroup_size(8, 8) @compute", "@must_use", "@diagnostic(off, x)"]
+)
+def test_a_brace_that_is_missing_before_a_function_with_attributes(attributes: str) -> None:
+    assert error_of(f"fn f() {{ let x = 1;\n{attributes} fn g() {{}}") == (
+        "expected '}' at the end of the body of the function, found '@'",
+        "functions cannot be declared within functions",
+    )
+
+
+def test_an_unknown_attribute_lists_those_of_wgsl() -> None:
+    """All but @const, which no shader may use. Spec: "Attribute Names"."""
+    message, hint = error_of("@nothing fn f() {}")
+    assert message == "there is no attribute 'nothing'"
+    assert hint is not None
+    assert hint.removeprefix("one of ").split(", ") == [
+        *("align", "binding", "blend_src", "builtin", "compute", "diagnostic", "fragment", "group", "id"),
+        *("interpolate", "invariant", "location", "must_use", "size", "subgroup_size", "vertex", "workgroup_size"),
+    ]
