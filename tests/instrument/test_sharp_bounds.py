@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import bankshot
 from bankshot.sim.instrument.error_bounds.error_rules import is_exact
 from bankshot.sim.ir.builder import Builder
+from bankshot.sim.run.simulate import prepare
 from tests.instrument.test_error_bounds import run
 
 
@@ -60,3 +62,22 @@ def test_operations_that_keep_what_is_exact(op, kinds, exact):
     inputs = (builder.input(f"{kind}{n}") for n, kind in enumerate(kinds.split()))
     made = builder.computed(op, *(builder.reinterpret(kind, x) for kind, x in zip(kinds.split(), inputs, strict=True)))
     assert is_exact(made) is exact
+
+
+def test_bounds_of_workgroup_variables_have_a_word_for_each_number():
+    """t and its bounds take 24 bytes, which are rounded up to 32; h takes 32, and its bounds twice as much."""
+    source = """
+        enable f16;
+        @group(0) @binding(0) var<storage, read_write> y: array<f32, 8>;
+        var<workgroup> t: array<f32, 6>;
+        var<workgroup> h: array<vec2h, 8>;
+        @compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) {
+            t[i % 6u] = y[i] * 1.1;
+            h[i] = vec2h(f16(y[i]));
+            workgroupBarrier();
+            y[i] = t[i % 6u] + f32(h[i].x);
+        }"""
+    dispatch = prepare(bankshot.check(source), grid=1, bindings={"y": np.ones(8, np.float32)})
+    program, _ = dispatch.build_with_bounds(frozenset())
+    assert list(program.shared_offsets.values()) == [0, 32, 64, 96]
+    assert program.shared_bytes == 32 + 32 + 32 + 64
