@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bankshot.sim.wgsl.check.check_module import check
+from bankshot.sim.front_end import portability
+from bankshot.sim.wgsl.analysis.portability import with_acceptance
+from bankshot.sim.wgsl.check.check_module import LANGUAGE_FEATURES, check
 from bankshot.sim.wgsl.check.check_types import GENERATORS
-from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.diagnostics import Diagnostic, WgslError
 from bankshot.sim.wgsl.source import Source
 
 SUBGROUPS = "enable subgroups; @compute @workgroup_size(64) fn f(@builtin(local_invocation_index) x: u32)"
@@ -116,3 +118,66 @@ def test_an_unknown_attribute_lists_those_of_wgsl() -> None:
         *("align", "binding", "blend_src", "builtin", "compute", "diagnostic", "fragment", "group", "id"),
         *("interpolate", "invariant", "location", "must_use", "size", "subgroup_size", "vertex", "workgroup_size"),
     ]
+
+
+@pytest.mark.parametrize(("call", "since"), [("pack4x8snorm(vec4f(x))", False), ("pack2x16float(vec2f(x))", False),
+                                             ("unpack4x8unorm(7u).x", False), ("pack4xI8(vec4i(7))", True),
+                                             ("unpack4xU8(7u).x", True)])  # fmt: skip
+def test_packing_that_came_with_a_language_feature(call: str, since: bool) -> None:
+    source = Source(f"fn f(x: f32) {{ let y = {call}; }}")
+    assert check(source)
+    without = LANGUAGE_FEATURES - {"packed_4x8_integer_dot_product"}
+    if since:
+        with pytest.raises(WgslError, match="packed_4x8_integer_dot_product"):
+            check(source, features=without)
+    else:
+        assert check(source, features=without)
+
+
+@pytest.mark.parametrize(
+    ("texture", "uniform"),
+    [
+        ("texture_storage_2d<r32uint, read_write>", False),  # others may store to it
+        ("texture_storage_2d<r32uint, read>", True),
+        ("texture_2d<u32>", True),
+    ],
+)
+def test_a_texel_is_uniform_unless_others_may_store_to_it(texture: str, uniform: bool) -> None:
+    level = ", 0" if texture == "texture_2d<u32>" else ""
+    source = Source(f"""@group(0) @binding(0) var t: {texture};
+        @compute @workgroup_size(8) fn f() {{ if textureLoad(t, vec2u(){level}).x > 1u {{ workgroupBarrier(); }} }}""")
+    if uniform:
+        assert check(source)
+    else:
+        with pytest.raises(WgslError, match="workgroupBarrier"):
+            check(source)
+
+
+def test_the_carets_below_a_long_line_end_with_it() -> None:
+    """The line is cut, and so are the carets below what is longer than all that is shown."""
+    with pytest.raises(WgslError) as error:
+        check(Source(f"fn f() {{ let x = {'a + ' * 300}b; }}"))
+    with pytest.raises(WgslError) as long_name:
+        check(Source(f"fn f() {{ let x = {'a' * 800}; }}"))
+    for raised in (error, long_name):
+        for line, carets in zip(
+            str(raised.value).splitlines()[1::3], str(raised.value).splitlines()[2::3], strict=True
+        ):
+            assert set(carets) <= {" ", "^"}
+            assert len(carets) <= len(line) < 500
+
+
+def test_naga_accepts_some_errors_alone() -> None:
+    known, other = (Diagnostic("error", code, "m", None) for code in ("mixed-operators", "type-mismatch"))
+    assert with_acceptance(other) is other
+    (note,) = with_acceptance(known).notes
+    assert note.message.startswith("naga (wgpu, Firefox) accepts operators without")
+
+
+def test_a_break_in_a_switch_does_not_leave_the_loop() -> None:
+    """The analysis of variables that naga does not clear in each iteration."""
+    source = """fn f() { for (var k = 0; k < 4; k++) { var a: i32;
+        switch k { case 1 { break; } default { a = 1; } }
+        switch k { case 2 { a = 2; break; } default { } }
+        let b = a; } }"""
+    assert "kept-value" in [note.code for note in portability(check(Source(source)))]
