@@ -17,7 +17,7 @@ _LOADS, _STORES = (op.LOAD, op.LOAD_KNOWN), (op.STORE, op.STORE_KNOWN)
 def mark_wide_accesses(code: Code) -> None:
     """Mark the first of any four adjacent loads, or stores, of the units of one access in order."""
     entered = {label.position for _, label in code.jumps}
-    for position in range(code.here - FOUR + 1):
+    for position in range(code.here - FOUR):  # the last instruction is no access: it ends the program
         four = code.instructions[position : position + FOUR]
         inside = range(position + 1, position + FOUR)
         if _is_one_access(four) and entered.isdisjoint(inside):

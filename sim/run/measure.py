@@ -21,7 +21,7 @@ from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.grouping import group_races
 from ..findings.inactive_lane import find_inactive_lane_reads, shuffles
-from ..findings.races import find_component_races, stores_components
+from ..findings.races import find_component_races
 from ..findings.redundant_barriers import find_redundant
 from ..findings.replay import Judge, Verdicts
 from ..findings.runner import Changes
@@ -117,7 +117,6 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     left = after = None
     program = found.launch.program
     shown_by_reruns = ("uninit" in probes and atomic_reads(program)) or ("bounds" in probes and shuffles(program))
-    shown_by_reruns = shown_by_reruns or ("races" in probes and stores_components(program))
     if rest or shown_by_reruns or (replay and findings):
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)

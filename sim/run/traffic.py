@@ -41,7 +41,7 @@ def traffic(dispatch: Dispatch, sites: Iterable[Site], touched: Mapping[str, int
     found: list[Traffic] = []
     for bound in dispatch.bound:
         if bound.variable.space == "storage":
-            mine = [row for row in rows if row.space == "storage" and row.site.variable == bound.variable.name]
+            mine = [row for row in rows if row.site.variable == bound.variable.name]
             asked = sum(row.global_bytes for row in mine)
             moved = sum(row.global_sectors for row in mine) * dispatch.device.sector_bytes
             name = bound.variable.name

@@ -356,12 +356,18 @@ def test_a_load_outside_is_found():
     assert finding.span.text == "textureLoad(t, p.xy, p.z, 0)"
 
 
-def test_a_store_outside_is_found_and_not_done():
+@pytest.mark.parametrize("outside", ["zero", "nearest"])
+def test_a_store_outside_is_found_and_not_done(outside):
+    """Also where the device loads the nearest texel."""
     declarations = "@group(0) @binding(0) var t: texture_storage_2d<r32uint, write>;"
     run = simulated(
-        "textureStore(t, vec2i(i.xy) - 1, vec4(7u));", declarations, {"t": np.zeros((2, 2), np.uint32)}, grid=(3, 4)
+        "textureStore(t, vec2i(i.xy) - 1, vec4(i.x + 10u * i.y));",
+        declarations,
+        {"t": np.zeros((2, 2), np.uint32)},
+        grid=(3, 4),
+        device=bankshot.devices.NVIDIA.with_(texel_outside=outside),
     )
-    assert run.outputs["t"].tolist() == [[7, 7], [7, 7]]
+    assert run.outputs["t"].tolist() == [[11, 12], [21, 22]]
     (finding,) = run.findings
     assert (finding.message, finding.count) == ("textureStore of a texel that t does not have", 8)
 

@@ -101,6 +101,7 @@ CASES = {
     "a square": (f"var s = 0.0; {LOOP} let a = x[i + k]; s += a * a; }} y[i] = s;", []),
     "some lanes": (f"{FOUR} {LOOP} if i > k {{ {STEP} {SUMS} }} }} {OUT}", []),
     "a sum is a factor": (f"var s = 0.5; var r = 1.0; {LOOP} s += x[k] * r; r += x[i] * s; }} y[i] = s + r;", []),
+    "a sum is an index": (f"var s = bitcast<f32>(i); {LOOP} s += x[bitcast<u32>(s)] * x[k]; }} y[i] = s;", []),
 }
 
 

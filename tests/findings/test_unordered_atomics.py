@@ -29,6 +29,8 @@ PAIRS = {
     "an addition and a maximum": ("atomicAdd(&n[0], i);\natomicMax(&n[0], i);", [(0, 1)]),
     "stores of several values": ("atomicStore(&s[0], i);\nworkgroupBarrier();\ny[at] = atomicLoad(&s[0]);", [(0, 0)]),
     "stores of one value": ("atomicStore(&s[0], 1u);\nworkgroupBarrier();\ny[at] = atomicLoad(&s[0]);", []),
+    "exchanges of several values": ("_ = atomicCompareExchangeWeak(&s[0], 0u, i + 1u);\n"
+                                    "workgroupBarrier();\ny[at] = atomicLoad(&s[0]);", [(0, 0)]),
     "a load that is unused": ("atomicAdd(&n[0], 1u);\nlet v = atomicLoad(&n[0]);", []),
     "a load of the last to add": ("atomicAdd(&n[0], 1u);\nif i == 63u { y[at] = atomicLoad(&n[0]); }", [(0, 1)]),
     "a store by the first to add": ("if i < 4u { atomicStore(&s[i], 9u); }\natomicAdd(&s[i & 3u], 1u);\n"

@@ -65,6 +65,11 @@ def test_loop_invariant_values_are_hoisted_unless_the_builder_extends_a_program(
     lane = builder.input("local_index")
     header = builder.here = builder.region(loop=True)
     assert builder.op("mul_u32", lane, lane).region is builder.root
+    assert header.parent is builder.root
+    branch = builder.here = builder.region()
+    inner = builder.here = builder.region(loop=True)
+    product = builder.op("mul_u32", builder.op("add_u32", lane, lane), lane)
+    assert (branch.parent, inner.parent, product.region) == (header, branch, builder.root)  # out of both loops
     extending = Builder.extending(builder)
     extending.here = header
     assert extending.op("mul_u32", lane, lane).region is header

@@ -189,6 +189,21 @@ def test_a_well_formed_program_is_accepted():
     assert verify(builder.root) is None
 
 
+def test_a_break_or_an_outer_continue_hides_nothing_from_the_continuing():
+    """What leaves the loop, or goes on with the one around it, does not reach this `continuing`."""
+    builder, total, slot = started()
+    outer, inner = ir.Target(), ir.Target()
+    body, continuing, around = builder.region(), builder.region(), builder.region()
+    product = ir.Value("mul_u32", (total, total), "u32", body, None, 99)
+    body.items += [ir.Jump("exit", inner), ir.Jump("continue", outer), product]
+    continuing.items.append(ir.Set(slot, product))
+    inner.node = ir.Loop(builder.region(loop=True), None, body, continuing, None)
+    around.items.append(inner.node)
+    outer.node = ir.Loop(builder.region(loop=True), None, around, builder.region(), None)
+    builder.append(outer.node)
+    assert verify(builder.root) is None
+
+
 def used_before_it_is_made(builder, total, slot):
     builder.root.items.remove(total)
     builder.root.items.append(total)
@@ -209,6 +224,26 @@ def of_another_kind(builder, total, slot):
 
 def with_too_few_operands(builder, total, slot):
     total.args = total.args[:1]
+
+
+def of_an_unknown_variable_kind(builder, total, slot):
+    inner = builder.region()
+    inner.items.append(ir.Value("get", (), "f32", inner, slot, 99))
+    builder.append(ir.Scope(inner))
+
+
+def with_a_result_of_another_kind(builder, total, slot):
+    total.kind = "i32"
+
+
+def in_a_region_that_is_not_its_own(builder, total, slot):
+    inner = builder.region()
+    inner.items.append(ir.Value("mul_u32", (total, total), "u32", builder.root, None, 99))
+    builder.append(ir.Scope(inner))
+
+
+def put_into_slots_of_other_kinds(builder, total, slot):
+    builder.append(ir.Put(slot.block, builder.const("u32", 0), builder.const("f32", 1)))
 
 
 def made_twice(builder, total, slot):
@@ -243,6 +278,10 @@ def past_what_a_turn_may_skip(builder, total, slot):
         (made_in_a_branch, "may not have been computed"),
         (of_another_kind, "of kind f32, as u32"),
         (with_too_few_operands, "does not have 2 operands"),
+        (of_an_unknown_variable_kind, "has another kind than its variable"),
+        (with_a_result_of_another_kind, "is no u32"),
+        (in_a_region_that_is_not_its_own, "is not in the region that it says"),
+        (put_into_slots_of_other_kinds, "which no slot has"),
         (made_twice, "is computed twice"),
         (read_before_it_is_written, "may not have been written"),
         (jumping_to_where_it_is_not, "does not lead out"),

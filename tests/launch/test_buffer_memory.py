@@ -125,8 +125,14 @@ def test_a_buffer_too_small_for_its_views_is_refused() -> None:
     [
         "out[i] = bufferView<array<u32>>(&b, 4u * i)[0];",
         "out[i] = bufferArrayView<array<u32>>(&b, 0u, 4u * i + 4u)[0];",
+        "out[i] = bufferArrayView<Counted>(&b, 0u, 4u * i + 16u).count;",
     ],
 )
 def test_what_cannot_run_yet_is_said(body: str) -> None:
     with pytest.raises(bankshot.WgslError, match=r"the simulator cannot run .* yet"):
         run(body)
+
+
+def test_a_runtime_sized_struct_in_a_buffer_of_fixed_size_cannot_run_yet() -> None:
+    with pytest.raises(bankshot.WgslError, match="cannot run a runtime-sized struct in a buffer of fixed size yet"):
+        run("out[i] = bufferView<Counted>(&c, 0u).count;", FIXED)

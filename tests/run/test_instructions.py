@@ -57,6 +57,17 @@ def test_each_operation_is_of_one_class(body, counts):
     assert done == {kind: (3 * 2 * n, 3 * 64 * n) for kind, n in expected.items()}
 
 
+@pytest.mark.parametrize("right", ["frexp(f).exp > 3", "modf(f).whole > 2.0", "exp2(f) > 3.0"])
+def test_the_right_side_with_a_float_result_is_executed_where_the_left_does_not_decide(right):
+    """A result with a float among its members, too; whichever probes there are."""
+    counted = [
+        {row.kind: row.lanes for row in run(f"_ = i < 2u && {right};", probes=probes).instructions}
+        for probes in ("all", ("lanes", "flops"))
+    ]
+    assert counted[0] == counted[1]
+    assert 0 < counted[0]["fp32"] <= 2 * 2
+
+
 def test_what_is_written_in_a_loop_counts_in_each_turn_although_the_program_moves_it_out():
     done = run("for (var k = 0u; k < 5u; k++) { y[i] = f * 2.0; }", size=32)
     # six times the condition, and its branch; five times the body and k++

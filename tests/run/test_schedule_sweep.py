@@ -10,6 +10,7 @@ import pytest
 
 import bankshot
 from bankshot import Schedules
+from bankshot.sim.run.schedule_sweep import _smaller
 
 HEAD = """
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
@@ -239,3 +240,10 @@ def test_a_choice_at_an_atomic_shows_in_drawn_schedules():
     assert run.agreement is not None
     assert any(name.startswith("random") for name in run.agreement.differing)
     assert codes(run) == ["atomic-order"]
+
+
+def test_the_smaller_grids_together_are_no_larger_than_the_grid():
+    assert _smaller((4, 4, 1)) == [(1, 1, 1), (1, 2, 1), (2, 1, 1), (1, 4, 1), (2, 2, 1)]  # 13; (4, 1, 1) makes 17
+    assert _smaller((5, 1, 1)) == [(1, 1, 1), (2, 1, 1)]
+    assert _smaller((7, 1, 1)) == [(1, 1, 1), (2, 1, 1), (4, 1, 1)]
+    assert _smaller((1, 1, 1)) == []

@@ -163,3 +163,4 @@ def test_must_use_is_all_but_what_acts() -> None:
 
 def test_the_scalar_registry_has_every_operation() -> None:
     assert required_ops() - set(OPS) == set()
+    assert required_ops() >= {"add_f32", "convert_u32_f32", "convert_f16_i32", "convert_bool_u32", "convert_ai_af"}

@@ -87,3 +87,17 @@ def test_lines_of_an_included_file_are_named(tmp_path: Path) -> None:
     text = to_text(module)
     assert f"  in {tmp_path / 'other.wgsl'}\n    2 | return;\n          return\n" in text
     assert "    2 | fn f() { g(); }\n" in text
+
+
+def test_the_filters_of_statements_are_printed():
+    filters = "@diagnostic(off, derivative_uniformity)"
+    statements = (
+        "if true { }",
+        "switch 1 { default { } }",
+        "loop { break; }",
+        "while false { }",
+        "for (;;) { break; }",
+    )
+    for statement in statements:
+        lines = to_text(bankshot.check(f"fn f() {{ {filters} {statement} }}")).splitlines()
+        assert [line.strip() for line in lines].count(filters.removeprefix("@")) == 1, statement

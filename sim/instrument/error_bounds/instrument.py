@@ -260,7 +260,9 @@ class _Instrumenter:
 
     def _lose(self, item: ir.Store | ir.Atomic, where: Real) -> None:
         """Note that an unknown element of what an item stores to may have been stored, unless `where` is 0."""
-        note = self._note(place(self._accesses, item)[0]) if not where.is_zero else -1
+        if where.is_zero:
+            return
+        note = self._note(place(self._accesses, item)[0])
         one = self._builder.const("u32", 1)
         self._builder.only_where(
             (~where.is_sure).value, lambda: self._builder.append(ir.Store([one], note, None, self._site))

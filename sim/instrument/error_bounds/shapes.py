@@ -113,9 +113,8 @@ def _stem(value: Value) -> str:
 
 
 def _decides(value: Value) -> bool:
-    """Whether a result is discontinuous in its operand."""
-    to_word = value.kind not in _FLOATS and any(a.kind in _FLOATS for a in value.args)
-    return (to_word and value.op != "f16_to_bits_f16") or _stem(value) in _STEPS
+    """Whether a result is discontinuous in its operands that are floats."""
+    return (value.kind not in _FLOATS and value.op != "f16_to_bits_f16") or _stem(value) in _STEPS
 
 
 def _operands(item: ir.Item) -> Iterator[Value]:
