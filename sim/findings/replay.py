@@ -30,16 +30,11 @@ from .finding import Finding
 from .races import find_races
 from .runner import Changes, Runner
 from .table import KINDS, RACE
+from .unwritten_memory import FILLINGS, filled, loaded
 
-# What unwritten memory is filled with, by what it is called. No value shows every use: a NaN has even bits, and words
-# that are all equal cancel in a difference.
-FILLINGS = {
-    "NaNs": Filling(0x7FC07FC0),  # also of f16, and large integers
-    "all bits set": Filling(0xFFFFFFFF),
-    "another value in each word": Filling(0x3F800001, 0x00C54321),
-}
 _MOST_BESIDE = 8  # colliding workgroups that a rerun begins with, side by side
 _ACCESSES = ("load", "store", "atomic")
+_Question = tuple[str, Filling]  # `Kind.replay`, and the part of workgroup memory that it is about
 _SLACK = 1000  # backward jumps that a rerun may make beyond four times those of the first run
 
 
@@ -77,8 +72,8 @@ class Judge:
         self._how = how
         self._launch = launch
         self._outcome = outcome
-        self._reruns: dict[str, list[_Rerun]] = {}
-        self._results: dict[str, list[_Result]] = {}
+        self._reruns: dict[_Question, list[_Rerun]] = {}
+        self._results: dict[_Question, list[_Result]] = {}
         self._before = launch.outputs()
 
     def judge(self, findings: Iterable[Finding]) -> list[Finding]:
@@ -89,19 +84,20 @@ class Judge:
         kind = KINDS[finding.code]
         if kind.replay is None or finding.verdict is not None:
             return finding
-        change = self._change(kind.replay, finding)
+        question = kind.replay, loaded(finding, self._launch) if kind.replay == "poison" else Filling()
+        change = self._change(question, finding)
         verdict = "unseen" if change is None else "harmful"
-        unchanged = _REPLAYS[kind.replay][1].format(orders=1 + len(self._reruns[kind.replay]))
-        others = any(result.changed for result in self._results[kind.replay])
+        unchanged = _REPLAYS[kind.replay][1].format(orders=1 + len(self._reruns[question]))
+        others = any(result.changed for result in self._results[question])
         note = change or Note(f"no output{' that depends on it' if others else ''} changes {unchanged}")
         severity = kind.severity_of(verdict) or finding.severity
         return replace(finding, verdict=verdict, severity=severity, notes=(*finding.notes, note))
 
-    def _change(self, replay: str, finding: Finding) -> Note | None:
+    def _change(self, question: _Question, finding: Finding) -> Note | None:
         """Say what the first rerun changes that changes anything the finding influences; None where none does."""
         influence = self._how.influence()
         nodes = influence.of(open_values(finding, self._launch, influence))
-        for result in self._results_of(replay):
+        for result in self._results_of(question):
             if result.endless and (not nodes or nodes & influence.deciding):
                 return Note(f"{result.words}, {NO_END}")
             for key, changed in result.changed.items():
@@ -109,12 +105,13 @@ class Judge:
                     return Note(f"{result.words}, {changed}")
         return None
 
-    def _results_of(self, replay: str) -> Iterator[_Result]:
+    def _results_of(self, question: _Question) -> Iterator[_Result]:
         """Yield the results of the reruns, each of which runs when it is first needed."""
-        results = self._results.setdefault(replay, [])
-        if replay not in self._reruns:
-            self._reruns[replay] = _REPLAYS[replay][0](self._launch, self._outcome)
-        for place, rerun in enumerate(self._reruns[replay]):
+        results = self._results.setdefault(question, [])
+        if question not in self._reruns:
+            replay, part = question
+            self._reruns[question] = _REPLAYS[replay][0](self._launch, self._outcome, part)
+        for place, rerun in enumerate(self._reruns[question]):
             if place == len(results):
                 results.append(self._result(rerun))
             yield results[place]
@@ -184,7 +181,7 @@ def rerun_budget(launch: Launch, outcome: Outcome) -> int:
 NO_END = "it does not terminate"
 
 
-def _schedules(launch: Launch, outcome: Outcome) -> list[_Rerun]:
+def _schedules(launch: Launch, outcome: Outcome, _: Filling) -> list[_Rerun]:
     orders = [schedule(name) for name in ("mirrored", "subgroup-serial", "reversed", "random(1)")]
     if colliding := _colliding(launch, outcome):
         orders.insert(1, side_by_side(colliding))
@@ -206,20 +203,20 @@ def _words(order: Schedule) -> str:
     return f"run {order.name}" + (", by subgroups" if order.granularity == "subgroup" and order.seed else "")
 
 
-def _poison(launch: Launch, outcome: Outcome) -> list[_Rerun]:
-    return [_Rerun(f"with {words} in memory that was never written", {"filling": f}) for words, f in FILLINGS.items()]
+def _poison(launch: Launch, outcome: Outcome, part: Filling) -> list[_Rerun]:
+    return [_Rerun(f"with {words} in memory that was never written", {"filling": f}) for words, f in filled(part)]
 
 
 _POLICY_WORDS = {"clamp": "clamped to the last element", "zero": "discarded", "wrap": "wrapped around"}
 
 
-def _policies(launch: Launch, outcome: Outcome) -> list[_Rerun]:
+def _policies(launch: Launch, outcome: Outcome, _: Filling) -> list[_Rerun]:
     others = [policy for policy in _POLICY_WORDS if policy != launch.options.policy]
     return [_Rerun(f"with accesses out of bounds {_POLICY_WORDS[policy]}", {"policy": policy}) for policy in others]
 
 
 # By `Kind.replay`: the reruns, and how to say that none changes an output.
-_REPLAYS: dict[str, tuple[Callable[[Launch, Outcome], list[_Rerun]], str]] = {
+_REPLAYS: dict[str, tuple[Callable[[Launch, Outcome, Filling], list[_Rerun]], str]] = {
     "schedules": (_schedules, "in any of {orders} orders"),
     "poison": (_poison, f"with {', '.join(FILLINGS)} there"),
     "policies": (_policies, "under any permitted policy"),
