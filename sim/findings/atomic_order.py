@@ -18,6 +18,7 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.schedules import LOCKSTEP, MIRRORED, REVERSED, SERIAL, SIDE_BY_SIDE, Schedule, schedule
 from ..wgsl.diagnostics import Note
+from .effort import affordable
 from .finding import Finding
 from .races import find_races
 from .replay import differences, rerun_budget
@@ -75,12 +76,13 @@ def _changes(
     """Yield the reruns in other orders in which outputs change, and how they do in words."""
     alike: Changes = {"budget": rerun_budget(launch, outcome)}
     serial = launch.invocations <= _MOST_SERIAL
-    orders = (*_WIDE[:2], *(_serial(launch) if serial else _by_units(launch)), *_WIDE[2:])
-    yield from _changes_in(run, alike, launch, orders)
+    yield from _changes_in(run, alike, launch, _WIDE)
+    fine = _serial(launch) if serial else _by_units(launch)
+    yield from _changes_in(run, alike, launch, affordable(launch, outcome, fine))
     if not serial and (few := _workgroups_of(pairs, launch)):
         alike["chosen"] = np.array(few, np.int64)
         alone, _ = run(frozenset(), **alike)
-        yield from _changes_in(run, alike, alone, _serial(alone))
+        yield from _changes_in(run, alike, alone, affordable(launch, outcome, _serial(alone), len(few)))
 
 
 def _serial(launch: Launch) -> tuple[Schedule, ...]:

@@ -67,6 +67,7 @@ class RunOptions:
     - `passes`: optimizations of the program, which change no result.
     - `racing`: variables with races: units may take turns after each access to them.
     - `chosen`: the workgroups that run, by number in the grid; None: all.
+    - `thorough`: reruns are made however long they take.
     """
 
     policy: str = "clamp"
@@ -81,6 +82,7 @@ class RunOptions:
     passes: Passes = ALL
     racing: frozenset[str] = frozenset()
     chosen: NDArray[np.int64] | None = None
+    thorough: bool = False
 
 
 class Launch:
