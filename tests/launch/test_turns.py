@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim.launch import schedules
 
 HEAD = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
 @group(0) @binding(1) var<storage, read_write> x: array<f32>;
@@ -170,3 +171,14 @@ def test_the_finding_names_who_could_end_the_wait() -> None:
 def test_a_barrier_of_a_large_grid() -> None:
     body = "atomicAdd(&flag[0], 1u); while atomicLoad(&flag[0]) < n.x {} y[0] = 1u;"
     assert run(body, 1, 300, probes="none").outputs["y"][0] == 1
+
+
+def test_a_barrier_of_more_workgroups_than_run_side_by_side_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it ends on a GPU depends on how many run there at once."""
+    monkeypatch.setattr(schedules, "_MOST_GROUPS", 256)
+    body = "atomicAdd(&flag[0], 1u); while atomicLoad(&flag[0]) < n.x {} y[0] = 1u;"
+    (finding,) = [each for each in run(body, 1, 300, probes="bounds").findings if each.code == "endless-loop"]
+    assert "does not end with 256 workgroups side by side, the most that Bankshot runs here" in finding.message
+    assert "44 workgroups have not begun" in finding.message
+    assert finding.notes[0].message.endswith("44 workgroups that could store to flag have not begun")
+    assert run(body, 1, 256, probes="bounds").findings == []
