@@ -72,7 +72,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.bindings": ("sim.fast_dataclass", "sim.wgsl", "sim.ir", "sim.instrument"),
     "sim.launch": (*_PROGRAM, "sim.models", "sim.bindings"),
     "sim.findings": (*_PROGRAM, "sim.models", "sim.bindings", "sim.launch"),
-    "sim.cures": ("sim.fast_dataclass", "sim.wgsl", "sim.ir", "sim.findings"),
+    "sim.cures": ("sim.fast_dataclass", "sim.bounded_cache", "sim.wgsl", "sim.ir", "sim.findings"),
     "sim.dump": (*_PROGRAM, "sim.launch"),
     "sim.run": (
         *_PROGRAM,

@@ -133,6 +133,7 @@ def audit(
     schedules: int | None,
     seed: int | None,
     seconds: float | None,
+    thorough: bool,
     against: str | None,
     watch: bool,
     as_json: bool,
@@ -178,6 +179,7 @@ def audit(
         record=any(each.records for each in formats.enabled(wanted)),
         fail_on=fail_on,
         schedules=schedules_of(ScheduleValues(schedules=schedules, seed=seed, seconds=seconds), more),
+        thorough=thorough,
     )
     if detail == "rows":  # in full, each case repeats them
         for plan in work:

@@ -76,6 +76,7 @@ def run(
     schedules: int | None,
     seed: int | None,
     seconds: float | None,
+    thorough: bool,
     stages: tuple[str, ...],
     **request: Unpack[RequestOptions],
 ) -> None:
@@ -113,7 +114,17 @@ def run(
         work,
         lambda case, say: [
             simulated_run(
-                case, devices, probes, targets, say, trace, timeline, workgroups, schedule=schedule, schedules=several
+                case,
+                devices,
+                probes,
+                targets,
+                say,
+                trace,
+                timeline,
+                workgroups,
+                schedule=schedule,
+                schedules=several,
+                thorough=thorough,
             )
         ],
     )

@@ -1,4 +1,4 @@
-"""The options `--schedules`, `--seed` and `--seconds`, and what they stand for."""
+"""The options `--schedules`, `--seed`, `--seconds` and `--thorough`, and what they stand for."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ class ScheduleValues(TypedDict):
 
 
 def schedule_options(command: Command) -> Command:
-    """Add --schedules, --seed and --seconds."""
+    """Add --schedules, --seed, --seconds and --thorough."""
     for option in (
+        click.option("--thorough", is_flag=True, help="Make all reruns that verdicts and cures may need, however long "
+                     "they take."),
         click.option("--seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
                      help="With --schedules: begin no other schedule after so long."),
         click.option("--seed", type=click.IntRange(0), metavar="S", help="With --schedules: draw them from S; 0 if "

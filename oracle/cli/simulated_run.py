@@ -17,7 +17,7 @@ from ..errors import UsageError, check_writable, writing
 from ..gpu_counters.timeline import record_timeline
 from ..judge.case_run import Say, side_by_side, simulate
 from ..judge.run_result import RunResult
-from ..judge.schedule_options import ScheduleOptions
+from ..judge.schedule_options import ScheduleOptions, schedules_of
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module, entry_point
 from ..reports import chrome_trace
@@ -50,12 +50,13 @@ def simulated_run(
     *,
     schedule: str = "lockstep",
     schedules: ScheduleOptions | None = None,
+    thorough: bool = False,
 ) -> RunResult:
     """Simulate a case, and write the files that `saves` and `timeline` name.
 
     `devices`: the profile to simulate, and others that are charged as well, which requires all probes. `probes`: all,
     none, counters (which computes no outputs), or names separated by commas. `workgroups`: as for `bankshot.simulate`.
-    `schedule`: the order that outputs come from; `schedules`: those that are compared.
+    `schedule`: the order that outputs come from; `schedules`: those that are compared; `thorough`: make all reruns.
     Raises `WgslError`, `UsageError`.
     """
     device, *others = devices
@@ -64,7 +65,10 @@ def simulated_run(
     _check_saves(case, saves)
     file = OutputFile("--timeline", timeline.path) if timeline is not None else None
     names = probes if probes in ("all", "none") else probes.split(",")
-    result = simulate(case, device, names, say, trace, workgroups, schedule=schedule, schedules=schedules)
+    several = schedules or schedules_of(case)
+    result = simulate(
+        case, device, names, say, trace, workgroups, schedule=schedule, schedules=several, thorough=thorough
+    )
     for name, path in saves.items():
         _save(name, path, as_given(result.outputs[name]))
     if timeline is not None and file is not None:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from ...sim.wgsl import typed
 
 # Coarse orders first: most races show in them, and orders by invocation take longest.
-_ORDERS = ("mirrored", *ORDERS, "serial", "random(2)", "random(3)", "turns(1)", "turns(2)", "turns(3)")
+_ORDERS = (
+    *("mirrored", *ORDERS, "serial", "random(2)", "random(3)", "pct(1,3)", "pct(2,3)"),
+    *("turns(1)", "turns(2)", "turns(3)"),
+)
 GPU_RERUNS = 4
 ULPS = (1, 2, 3)  # what the bits of each float result are combined with, by exclusive or
 ROUGH_ULPS = (16, 64)  # the same for functions whose error may be as large: `_ROUGHEST` below 1

@@ -22,6 +22,7 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.texel_formats import Format, channel_kind, format_of, is_depth, is_external, shape_of
 from ...sim.wgsl.typed import Module, Pipeline
 from ..errors import UsageError
+from ..manifests.id_axes import id_axes
 
 # Workgroups along the axes whose ids the shader reads. Along any other axis, all would do the same work and race.
 Array = NDArray[Any]
@@ -72,49 +73,6 @@ def grid(entry: typed.Function, grids: Mapping[int, tuple[int, ...]] = GRIDS) ->
     axes = sorted(id_axes(entry))
     sizes = dict(zip(axes, grids[len(axes)], strict=True))
     return sizes.get(0, 1), sizes.get(1, 1), sizes.get(2, 1)
-
-
-# Built-in values that differ between workgroups, and the axes that they depend on.
-_IDS = {
-    "global_invocation_id": {0, 1, 2},
-    "workgroup_id": {0, 1, 2},
-    "global_invocation_index": {0},
-    "workgroup_index": {0},
-}
-
-
-def id_axes(entry: typed.Function) -> set[int]:
-    """The axes of the ids that an entry point reads."""
-    found: set[int] = set()
-    copies: dict[typed.Variable, str] = {}
-    narrowed: set[int] = set()  # ids of which components are taken, or that a `let` names
-    assert entry.body is not None
-    for statement in typed.statements(entry.body):
-        if isinstance(statement, typed.LetDecl) and (name := _id_of(statement.init, copies)):
-            copies[statement.var] = name
-            narrowed.add(id(statement.init))
-    ids = {id(expr): name for expr in typed.every_expression(entry) if (name := _id_of(expr, copies))}
-    for expr in typed.every_expression(entry):
-        if isinstance(expr, typed.Swizzle) and id(expr.base) in ids:
-            narrowed.add(id(expr.base))
-            found.update(expr.components)
-    for number, name in ids.items():
-        if number not in narrowed:
-            found |= _IDS[name]
-    return found
-
-
-def _id_of(expr: typed.Expr, copies: Mapping[typed.Variable, str]) -> str | None:
-    """Return which built-in value of `_IDS` an expression is, as a parameter, a member of one or one of `copies`, by
-    the `let` that names it; None for others."""
-    name = None
-    if isinstance(expr, typed.ValueRef):
-        name = copies.get(expr.var) or expr.var.builtin
-    elif isinstance(expr, typed.Member) and isinstance(expr.base, typed.ValueRef):
-        struct = expr.base.type
-        assert isinstance(struct, t.Struct)
-        name = struct.members[expr.index].attrs.get("builtin")
-    return name if name in _IDS else None
 
 
 def override_values(module: Module, whole: int = 4) -> dict[str, Any]:

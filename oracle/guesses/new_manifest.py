@@ -19,6 +19,7 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.typed import Module, Pipeline, Variable
 from ..errors import UsageError
+from ..manifests.id_axes import id_axes
 from ..manifests.reflection import may_write
 from . import invented_inputs
 from .array_sizes import CONTENTS, FRACTION, Contents, Extent, Measured, extent, measure
@@ -105,7 +106,7 @@ def _dispatch(pipeline: Pipeline, uses: SizeUses) -> tuple[list[str | int], dict
     """The workgroups of each axis, and how many elements of a dim a workgroup covers."""
     dispatch: list[str | int] = []
     steps: dict[str, int] = {}
-    used = invented_inputs.id_axes(pipeline.entry)
+    used = id_axes(pipeline.entry)
     for axis in range(3):
         bound = uses.bounds.get(axis)
         text = None if bound is None else uses.text(bound.form, bound.step)

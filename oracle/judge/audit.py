@@ -34,6 +34,7 @@ from .golden_check import golden_check
 from .options import Log, Options
 from .output_checks import reference_check
 from .recordings import Recordings, record_case
+from .schedule_options import schedules_of
 from .verdict import Audit, finding_checks
 
 if TYPE_CHECKING:
@@ -103,7 +104,13 @@ def _simulate(case: Case, options: Options, log: Log) -> Run:
     run = log.timed(
         "simulator, all probes",
         lambda: simulate(
-            case, options.device, EVERYTHING, log.say, workgroups=options.workgroups, schedules=options.schedules
+            case,
+            options.device,
+            EVERYTHING,
+            log.say,
+            workgroups=options.workgroups,
+            schedules=options.schedules or schedules_of(case),
+            thorough=options.thorough,
         ),
     )
     if run.agreement is not None:

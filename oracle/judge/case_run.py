@@ -49,6 +49,7 @@ def simulate(
     *,
     schedule: str = "lockstep",
     schedules: ScheduleOptions | None = None,
+    thorough: bool = False,
 ) -> Run:
     """Call `bankshot.simulate` on a case, with progress in words such as `simulating as nvidia, 40%`."""
     from ... import sim
@@ -66,6 +67,7 @@ def simulate(
         workgroups=workgroups,
         schedule=schedule,
         schedules=1 if schedules is None else schedules.of(case, device),
+        replay="thorough" if thorough else True,
         progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
 

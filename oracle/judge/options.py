@@ -25,7 +25,8 @@ class Options:
     `workgroups`: which of them run, as for `bankshot.simulate`; outputs and counters of a sample are not judged.
     `golden`: compare the run with its golden, if the manifest has `golden`; `update`: write it; `how`: the command that
     writes it, for reports. `record`: record accesses and a timeline, see `Recordings`. `fail_on`: the least severity of
-    a finding that fails a kernel. `schedules`: the schedules to compare.
+    a finding that fails a kernel. `schedules`: the schedules to compare; `thorough`: make all
+    reruns, however long they take.
     """
 
     device: str = "nvidia"
@@ -40,6 +41,7 @@ class Options:
     record: bool = False
     fail_on: str = "warning"
     schedules: ScheduleOptions | None = None
+    thorough: bool = False
 
     @property
     def insists(self) -> bool:

@@ -39,6 +39,12 @@ class ScheduleOptions:
         return sim.Schedules(self.count, self.seed, self.seconds, command, self.grid or is_bare)
 
 
+def schedules_of(case: Case) -> ScheduleOptions | None:
+    """Return the schedules that the manifest asks for, if it does."""
+    kernel = case.kernel
+    return None if kernel.schedules is None else ScheduleOptions(kernel.schedules, kernel.seed)
+
+
 def agreement_entry(run: Run) -> dict[str, object] | None:
     """What a run under many schedules showed, for programs; None where there were none."""
     agreement = run.agreement

@@ -22,6 +22,7 @@ from ...sim.wgsl.diagnostics import Crash, WgslError, first_words
 from ..comparison.bits import Array
 from ..errors import UsageError, printable
 from . import inputs, manifest_loader
+from .bare_grid import bare_grid
 from .dimension_arithmetic import fraction
 from .manifest import Case, Kernel, Override, Shape
 from .manifest_files import manifests_in
@@ -227,10 +228,14 @@ def _bare(path: Path, kernel: Kernel, request: Request) -> Plan:
         raise UsageError(f"{path}: --set gives sizes to a manifest's dims, and {path.name} has no manifest beside it")
     entry = entry_point(check_module(kernel), request.entry)
     arrays, assumed = _infer(entry, request, path)
-    if request.grid is None:
-        assumed.insert(0, "a grid of one workgroup (give --grid X,Y,Z for more)")
     kernel = replace(kernel, entry=entry.name)
-    return Plan(kernel, kernel.shapes, replace(request, arrays=arrays), tuple(assumed))
+    request = replace(request, arrays=arrays)
+    if request.grid is None:
+        launch = Plan(kernel, kernel.shapes, request).case(kernel.shapes[0]).launch
+        grid, chosen = bare_grid(kernel, launch)
+        assumed.insert(0, chosen)
+        kernel = replace(kernel, dispatch=grid)
+    return Plan(kernel, kernel.shapes, request, tuple(assumed))
 
 
 def _infer(entry: typed.Function, request: Request, path: Path) -> tuple[dict[str, Any], list[str]]:

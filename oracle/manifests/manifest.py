@@ -3,7 +3,8 @@
     questions           what its author has yet to answer; an audit repeats them
     [kernel]            source, entry, dims (default sizes), dispatch (workgroups in x, y, z), and optionally name,
                         reference (a name in `bankshot.oracle.references`, or `file.py:function`), overrides, defines,
-                        include_dirs, preprocess (a command to run first, see `external_preprocessor`)
+                        include_dirs, preprocess (a command to run first, see `external_preprocessor`), budget, and
+                        schedules, how many orders of invocations must leave the same outputs, drawn from seed
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; or `sampler`, the fields of a `bankshot.Sampler`;
                         dtype f32 also suits a storage buffer of integers that hold the bits of floats;
@@ -164,6 +165,8 @@ class Kernel:
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
     budget: int | None = None  # loop iterations, as `bankshot.simulate` takes it
+    schedules: int | None = None  # how many orders of invocations audits and runs compare, drawn from `seed`
+    seed: int = 0
     rules: dict[str, Rule] = field(default_factory=dict[str, Rule])  # output -> rule against the reference
     gpu_rules: dict[str, Rule] = field(default_factory=dict[str, Rule])  # output -> rule against a GPU, if not `exact`
     counters: dict[str, Expression] = field(default_factory=dict[str, Expression])

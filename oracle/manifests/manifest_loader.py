@@ -17,10 +17,11 @@ from .manifest import LARGEST, Binding, Expression, Kernel, Member, Shape
 from .strict_toml import Table, shown
 
 COSTS = ("quick", "heavy")
+MOST_SCHEDULES = 1 << 20
 GOLDEN = (False, True, "outputs")
 KERNEL_KEYS = (
     "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess",
-    "budget",
+    "budget", "schedules", "seed",
 )  # fmt: skip
 BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampler", "seed", "of", "levels")
 SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's contents
@@ -91,6 +92,9 @@ def _kernel(top: Table) -> Kernel:
     overrides = table.take("overrides", dict, of=(int, float, bool, str), default={})
     _check_names(table, overrides.values(), dims, "overrides")
     budget = table.take("budget", int, default=None)
+    schedules, seed = table.take("schedules", int, default=None), table.take("seed", int, default=0)
+    if seed and schedules is None:
+        table.fail("`seed` belongs to `schedules`, which is not given", "seed")
     folders = table.take("include_dirs", list, of=(str,), default=[])
     kernel = Kernel(
         path=path,
@@ -107,6 +111,8 @@ def _kernel(top: Table) -> Kernel:
         include_dirs=tuple(_folder(table, path.parent / d) for d in folders),
         preprocess=table.take("preprocess", str, default=None),
         budget=None if budget is None else _whole(table, "budget", "budget", budget),
+        schedules=None if schedules is None else _whole(table, "schedules", "schedules", schedules, 2, MOST_SCHEDULES),
+        seed=_whole(table, "seed", "seed", seed, 0),
         rules=rules,
         gpu_rules=gpu_rules,
         counters=counters,
@@ -182,11 +188,12 @@ def _dim(table: Table, name: str, value: object) -> int:
     return _whole(table, "dims", name, value, least=0)
 
 
-def _whole(table: Table, key: str, name: str, value: object, least: int = 1) -> int:
+def _whole(table: Table, key: str, name: str, value: object, least: int = 1, most: int = LARGEST) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        table.fail(f"`{name}` must be a {'positive' if least else 'non-negative'} integer, not {shown(value)}", key)
-    if value > LARGEST:
-        table.fail(f"`{name}` is {shown(value)}, and the largest integer is {LARGEST:,}", key)
+        kind = {0: "a non-negative integer", 1: "a positive integer"}.get(least, f"an integer of at least {least}")
+        table.fail(f"`{name}` must be {kind}, not {shown(value)}", key)
+    if value > most:
+        table.fail(f"`{name}` is {shown(value)}, and the largest integer is {most:,}", key)
     return value
 
 

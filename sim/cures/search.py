@@ -15,12 +15,12 @@ from typing import Protocol
 from ..fast_dataclass import entity, frozen, sealed
 from ..findings.finding import Finding
 from ..ir.sites import SourceSite
-from ..wgsl.check.check_module import check
 from ..wgsl.diagnostics import WgslError
 from ..wgsl.source import Source, Span
-from ..wgsl.text_edits import Replacement, original_offset, replaced
+from ..wgsl.text_edits import Replacement, original_offset
 from ..wgsl.typed import Module, Pipeline
 from .atomics import ATOMIC, atomic_changes
+from .changed_texts import changed
 from .changes import Change, Race, changes
 from .places import Places
 
@@ -69,14 +69,19 @@ class Cures:
 
 
 def find_cures(
-    pipeline: Pipeline, sites: Iterable[SourceSite], findings: list[Finding], silenced: list[Finding], trial: Trial
+    pipeline: Pipeline,
+    sites: Iterable[SourceSite],
+    findings: list[Finding],
+    silenced: list[Finding],
+    trial: Trial,
+    most: int = MOST_RUNS,
 ) -> Cures:
-    """Search for changes that end the races among `findings`."""
+    """Search for changes that end the races among `findings`, with at most so many runs of changed texts."""
     memory = {site.span: site for site in sites if site.kind in ("load", "store", "atomic")}
     races = {race: f for f in findings if f.code == "race" and (race := _race(f, memory)) is not None}
     if not races:
         return Cures(left=tuple(f for f in findings if f.code == "race"))
-    search = _Search(pipeline, [*findings, *silenced], trial)
+    search = _Search(pipeline, [*findings, *silenced], trial, most)
     for atomics in (True, False):
         chosen, attempt = search.run(frozenset(races), atomics=atomics)
         last = search.attempt([change for change, _ in chosen], last=True) if chosen else None
@@ -123,13 +128,12 @@ class _Search:
     pipeline: Pipeline
     findings: list[Finding]
     trial: Trial
+    most: int
     runs: int = 0
     gave_up: str = ""
-    _uniformity: str = field(init=False)
     before: _Attempt = field(init=False)
 
     def __post_init__(self) -> None:
-        self._uniformity = _uniformity(self.pipeline.module.source)
         self.before = _attempt(self.pipeline.module.source, self.findings, ())
 
     def run(self, races: frozenset[Race], *, atomics: bool) -> tuple[list[tuple[Change, frozenset[Key]]], _Attempt]:
@@ -156,8 +160,9 @@ class _Search:
         for change in candidates:
             if len(change.orders) <= most:
                 break  # the others end no more
-            if self.runs >= MOST_RUNS:
-                self.gave_up = f"Bankshot tried {MOST_RUNS} changes of the text"
+            if self.runs >= self.most:
+                few = ", and more take too long without --thorough" if self.most < MOST_RUNS else ""
+                self.gave_up = f"Bankshot tried {self.most} changes of the text{few}"
                 break
             after = self.attempt([*chosen, change])
             if after is None:
@@ -173,9 +178,11 @@ class _Search:
         replacements = [each for change in chosen for each in change.replacements]
         if _overlap(replacements):
             return None
+        module = changed(source, replacements)
+        if module is None:
+            return None
+        self.runs += 1
         try:
-            module = check(Source(replaced(source.text, replacements), source.name), uniformity=self._uniformity)
-            self.runs += 1
             after = _attempt(source, self.trial(module, last=last), replacements)
         except WgslError:
             return None
@@ -219,12 +226,3 @@ def _attempt(source: Source, findings: Iterable[Finding], replacements: Iterable
 def _overlap(replacements: list[Replacement]) -> bool:
     ordered = sorted(replacements, key=lambda each: (each.start, each.end))
     return any(a.end > b.start for a, b in pairwise(ordered))
-
-
-def _uniformity(source: Source) -> str:
-    """Return the severity of non-uniform barriers in the changed text: an error, unless the text has some already."""
-    try:
-        check(Source(source.text, source.name))
-    except WgslError:
-        return "off"
-    return "error"

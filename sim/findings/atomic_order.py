@@ -16,8 +16,9 @@ from ..bindings.binding import Key
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
-from ..launch.schedules import LOCKSTEP, MIRRORED, REVERSED, SERIAL, Schedule, schedule
+from ..launch.schedules import LOCKSTEP, MIRRORED, REVERSED, SERIAL, SIDE_BY_SIDE, Schedule, schedule
 from ..wgsl.diagnostics import Note
+from .effort import affordable
 from .finding import Finding
 from .races import find_races
 from .replay import differences, rerun_budget
@@ -27,9 +28,10 @@ from .unordered_atomics import LOADS, Unordered, by_cause, find_unordered, resul
 
 _HARMLESS = ("same-value", "unseen")
 _MOST_SERIAL = 1 << 12  # invocations that are also run one by one, which takes far longer than lockstep
-_WIDE = (MIRRORED, schedule("turns(1)"), schedule("turns(2)"))
+_WIDE = (MIRRORED, SIDE_BY_SIDE, schedule("turns(1)"), schedule("turns(2)"))
 _LEAST_FINE = 4  # drawn orders that are tried, and more in smaller dispatches
-_FINE = (*(schedule(f"random({seed})") for seed in range(1, 9)), *(schedule(f"pct({seed},3)") for seed in range(1, 5)))
+_MOST_FINE = 24
+_MOST_UNITS = 1 << 12  # subgroups or workgroups that take turns in a dispatch of more invocations than `_MOST_SERIAL`
 
 
 def find_order_dependence(
@@ -74,17 +76,32 @@ def _changes(
     """Yield the reruns in other orders in which outputs change, and how they do in words."""
     alike: Changes = {"budget": rerun_budget(launch, outcome)}
     serial = launch.invocations <= _MOST_SERIAL
-    orders = (_WIDE[0], *_serial(launch), *_WIDE[1:]) if serial else _WIDE
-    yield from _changes_in(run, alike, launch, orders)
+    yield from _changes_in(run, alike, launch, _WIDE)
+    fine = _serial(launch) if serial else _by_units(launch)
+    yield from _changes_in(run, alike, launch, affordable(launch, outcome, fine))
     if not serial and (few := _workgroups_of(pairs, launch)):
         alike["chosen"] = np.array(few, np.int64)
         alone, _ = run(frozenset(), **alike)
-        yield from _changes_in(run, alike, alone, _serial(alone))
+        yield from _changes_in(run, alike, alone, affordable(launch, outcome, _serial(alone), len(few)))
 
 
 def _serial(launch: Launch) -> tuple[Schedule, ...]:
     """Return the orders in which invocations run one by one, or take turns at atomic operations."""
-    return REVERSED, SERIAL, *_FINE[: max(_LEAST_FINE, _MOST_SERIAL // launch.invocations)]
+    return REVERSED, SERIAL, *_drawn(min(_MOST_FINE, max(_LEAST_FINE, _MOST_SERIAL // launch.invocations)))
+
+
+def _by_units(launch: Launch) -> tuple[Schedule, ...]:
+    """Return the orders in which the smallest units of which there are few enough take turns at atomic operations."""
+    subgroups = launch.count * -(-launch.invocations // launch.count // launch.device.subgroup_size)
+    units = {"subgroups": subgroups, "workgroups": launch.count}
+    name = next((name for name, count in units.items() if count <= _MOST_UNITS), None)
+    return _drawn(_LEAST_FINE, f",{name}") if name else ()
+
+
+def _drawn(count: int, units: str = "") -> tuple[Schedule, ...]:
+    """Return so many drawn orders: every third by priorities."""
+    names = (f"pct({n},3{units})" if n % 3 == 2 else f"random({n}{units})" for n in range(1, count + 1))
+    return tuple(map(schedule, names))
 
 
 def _changes_in(

@@ -1,7 +1,7 @@
 """Atomic operations that read workgroup memory before it is written, found by runs with other bits there.
 
 Plain loads are checked one by one as they run. Most atomic operations store as well, so that the next one finds a value
-there.
+there. So the atomics of one variable are one finding.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from collections.abc import Iterable
 
 from ..codegen.program import Program
 from ..ir.sites import SourceSite
-from ..launch.launch import Launch
+from ..launch.launch import Filling, Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import FILLINGS, NO_END, differences, rerun_budget
+from .replay import NO_END, differences, rerun_budget
 from .runner import Runner
 from .table import UNINIT
+from .unwritten_memory import FILLINGS, atomics_of, filled
 
 _LOADS = ("atomicLoad", "workgroupUniformLoad")
 
@@ -26,27 +27,31 @@ def atomic_reads(program: Program) -> list[SourceSite]:
     return [s for s in program.sites if s.kind == "atomic" and s.space == "workgroup" and s.name != "atomicStore"]
 
 
-def find_unwritten_atomics(run: Runner, launch: Launch, outcome: Outcome, others: Iterable[Finding]) -> list[Finding]:
-    """Return at most one finding for a dispatch.
+def find_unwritten_atomics(run: Runner, launch: Launch, outcome: Outcome) -> list[Finding]:
+    """Return a finding for each variable whose atomics decide what outputs hold. `launch` has finished."""
+    sites: dict[str, list[SourceSite]] = {}
+    for site in atomic_reads(launch.program):
+        sites.setdefault(site.variable or "", []).append(site)
 
-    `launch` has finished; `others` are its findings, with verdicts. A finding of a load was decided by the same reruns,
-    which change nothing, or what the load explains.
-    """
-    sites = atomic_reads(launch.program)
-    if not sites or any(each.code == UNINIT.code for each in others):
+    def changes(fillings: Iterable[tuple[str, Filling]]) -> list[str]:
+        """Say what the first filling changes that changes anything."""
+        for words, filling in fillings:
+            again, after = run(frozenset(), budget=rerun_budget(launch, outcome), filling=filling)
+            changed = [words for _, words in differences(launch.outputs(), again.outputs())]
+            if after.finished < outcome.finished:
+                changed = [NO_END]
+            if changed:
+                return [f"with {words} there, {each}" for each in changed]
         return []
-    for words, filling in FILLINGS.items():
-        again, after = run(frozenset(), budget=rerun_budget(launch, outcome), filling=filling)
-        changes = [changed for _, changed in differences(launch.outputs(), again.outputs())]
-        if after.finished < outcome.finished:
-            changes = [NO_END]
-        if changes:
-            return [_finding(sites, launch, [f"with {words} there, {changed}" for changed in changes])]
-    return []
+
+    if len(sites) > 1 and not changes(FILLINGS.items()):  # these runs clear most dispatches
+        return []
+    found = {name: changes(filled(*atomics_of(name, launch))) for name in sites}
+    return [_finding(sites[name], launch, each) for name, each in found.items() if each]
 
 
 def _finding(sites: list[SourceSite], launch: Launch, changes: list[str]) -> Finding:
-    """Make the finding. `changes`: what other bits change, in words."""
+    """Make the finding of a variable. `changes`: what other bits change, in words."""
     first, *more = sorted(sites, key=lambda site: site.span.start)
     does = "reads" if first.name in _LOADS else "updates"
     return UNINIT.make(

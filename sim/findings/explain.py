@@ -18,13 +18,19 @@ from ..wgsl.source import Span
 from .finding import Finding
 from .numeric_checks import find_numeric
 from .races import find_races, find_unwritten
-from .running_loops import endless_loop, waits
+from .running_loops import endless_loop, not_begun, waits
 from .table import BARRIER_DIVERGENCE, ENDLESS_LOOP, OUT_OF_BOUNDS
 
 _NO_TEXEL = {
     "load": "WebGPU returns zeros, or an unspecified texel of the texture",
     "store": "WebGPU discards the store",
 }
+_ALL_WAIT = "does not end: it waits for others, which have ended or wait, too, and the state of all repeats"
+_TOO_MANY = (
+    "does not end with {beside:,} workgroups side by side, the most that Bankshot runs here: they all wait, and the "
+    "state repeats, while {left:,} workgroups have not begun"
+)
+_FEWER = "launch no more workgroups than run at once: WGSL does not guarantee that a GPU begins others while these wait"
 _REPEATS = "does not end: its state repeats{period}"
 _STILL_RUNS = "was still running when its workgroup exceeded {spent}"
 _RAISE = "if it ends later, raise the budget: `--budget`, or `budget` in a manifest's [kernel]"
@@ -148,15 +154,16 @@ def _endless(launch: Launch, outcome: Outcome) -> list[Finding]:
 def _deadlock(launch: Launch, stopped: Stopped, span: Span) -> Finding:
     """Make the finding of a loop that waits for invocations none of which goes on."""
     first = next(unit for unit in stopped.units if unit.loop is not None)
+    left = not_begun(launch, stopped)
     return ENDLESS_LOOP.make(
         span,
         workgroup=launch.workgroup(first.place),
         lanes=tuple(first.lanes),
         epoch=int(stopped.progress[at.BARRIERS_PASSED]),
         notes=waits(launch, stopped),
-        what="does not end: it waits for others, which have ended or wait, too, and the state of all repeats",
+        what=_TOO_MANY.format(left=left, beside=launch.program.workgroups_per_batch) if left else _ALL_WAIT,
         waiting="",
-        advice="let an invocation store what this one waits for before it waits itself",
+        advice=_FEWER if left else "let an invocation store what this one waits for before it waits itself",
     )
 
 

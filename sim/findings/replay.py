@@ -23,23 +23,19 @@ from ..fast_dataclass import frozen
 from ..launch.launch import Filling, Launch
 from ..launch.partition import Outcome
 from ..launch.race_tables import race_rows
-from ..launch.schedules import MOST_ONE_BY_ONE, Schedule, schedule, side_by_side
+from ..launch.schedules import MIRRORED, MOST_ONE_BY_ONE, Schedule, schedule, side_by_side
 from ..machine import layout as at
 from ..wgsl.diagnostics import Note
+from .effort import affordable
 from .finding import Finding
 from .races import find_races
 from .runner import Changes, Runner
 from .table import KINDS, RACE
+from .unwritten_memory import FILLINGS, filled, loaded
 
-# What unwritten memory is filled with, by what it is called. No value shows every use: a NaN has even bits, and words
-# that are all equal cancel in a difference.
-FILLINGS = {
-    "NaNs": Filling(0x7FC07FC0),  # also of f16, and large integers
-    "all bits set": Filling(0xFFFFFFFF),
-    "another value in each word": Filling(0x3F800001, 0x00C54321),
-}
 _MOST_BESIDE = 8  # colliding workgroups that a rerun begins with, side by side
 _ACCESSES = ("load", "store", "atomic")
+_Question = tuple[str, Filling]  # `Kind.replay`, and the part of workgroup memory that it is about
 _SLACK = 1000  # backward jumps that a rerun may make beyond four times those of the first run
 
 
@@ -49,6 +45,14 @@ class _Rerun:
 
     words: str
     changes: Changes
+
+
+@frozen
+class _Reruns:
+    """The reruns that answer a question, and how many more would take too long."""
+
+    made: list[_Rerun]
+    left: int = 0
 
 
 @frozen
@@ -77,9 +81,10 @@ class Judge:
         self._how = how
         self._launch = launch
         self._outcome = outcome
-        self._reruns: dict[str, list[_Rerun]] = {}
-        self._results: dict[str, list[_Result]] = {}
+        self._reruns: dict[_Question, _Reruns] = {}
+        self._results: dict[_Question, list[_Result]] = {}
         self._before = launch.outputs()
+        self._alone: dict[tuple[int, ...], dict[Key, Output]] = {}
 
     def judge(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings with their verdicts, and notes on what changed."""
@@ -89,19 +94,22 @@ class Judge:
         kind = KINDS[finding.code]
         if kind.replay is None or finding.verdict is not None:
             return finding
-        change = self._change(kind.replay, finding)
+        question = kind.replay, loaded(finding, self._launch) if kind.replay == "poison" else Filling()
+        change = self._change(question, finding)
         verdict = "unseen" if change is None else "harmful"
-        unchanged = _REPLAYS[kind.replay][1].format(orders=1 + len(self._reruns[kind.replay]))
-        others = any(result.changed for result in self._results[kind.replay])
+        reruns = self._reruns[question]
+        unchanged = _REPLAYS[kind.replay][1].format(orders=1 + len(reruns.made))
+        unchanged += f" ({reruns.left} more take too long without --thorough)" if reruns.left else ""
+        others = any(result.changed for result in self._results[question])
         note = change or Note(f"no output{' that depends on it' if others else ''} changes {unchanged}")
         severity = kind.severity_of(verdict) or finding.severity
         return replace(finding, verdict=verdict, severity=severity, notes=(*finding.notes, note))
 
-    def _change(self, replay: str, finding: Finding) -> Note | None:
+    def _change(self, question: _Question, finding: Finding) -> Note | None:
         """Say what the first rerun changes that changes anything the finding influences; None where none does."""
         influence = self._how.influence()
         nodes = influence.of(open_values(finding, self._launch, influence))
-        for result in self._results_of(replay):
+        for result in self._results_of(question):
             if result.endless and (not nodes or nodes & influence.deciding):
                 return Note(f"{result.words}, {NO_END}")
             for key, changed in result.changed.items():
@@ -109,12 +117,13 @@ class Judge:
                     return Note(f"{result.words}, {changed}")
         return None
 
-    def _results_of(self, replay: str) -> Iterator[_Result]:
+    def _results_of(self, question: _Question) -> Iterator[_Result]:
         """Yield the results of the reruns, each of which runs when it is first needed."""
-        results = self._results.setdefault(replay, [])
-        if replay not in self._reruns:
-            self._reruns[replay] = _REPLAYS[replay][0](self._launch, self._outcome)
-        for place, rerun in enumerate(self._reruns[replay]):
+        results = self._results.setdefault(question, [])
+        if question not in self._reruns:
+            replay, part = question
+            self._reruns[question] = _REPLAYS[replay][0](self._launch, self._outcome, part)
+        for place, rerun in enumerate(self._reruns[question].made):
             if place == len(results):
                 results.append(self._result(rerun))
             yield results[place]
@@ -122,9 +131,19 @@ class Judge:
     def _result(self, rerun: _Rerun) -> _Result:
         changes: Changes = {"budget": rerun_budget(self._launch, self._outcome), "threads": 1, **rerun.changes}
         launch, outcome = self._how.run(frozenset(), **changes)
-        if outcome.finished < self._outcome.finished:
+        if outcome.finished < launch.count:
             return _Result(rerun.words, True, {})
-        return _Result(rerun.words, False, dict(differences(self._before, launch.outputs())))
+        before = self._before if launch.count == self._launch.count else self._before_alone(rerun)
+        return _Result(rerun.words, False, dict(differences(before, launch.outputs())))
+
+    def _before_alone(self, rerun: _Rerun) -> dict[Key, Output]:
+        """Return the outputs of the workgroups that a rerun chooses, in lockstep."""
+        chosen = rerun.changes.get("chosen")
+        assert chosen is not None
+        key = tuple(chosen.tolist())
+        if key not in self._alone:
+            self._alone[key] = self._how.run(frozenset(), chosen=chosen)[0].outputs()
+        return self._alone[key]
 
     # ---- other data ----
 
@@ -138,7 +157,7 @@ class Judge:
             return finding
         data = f"with other values in {' and '.join(buffers)}"
         *earlier, last = finding.notes
-        if again.verdict == finding.verdict == "same-value":
+        if again.verdict == "same-value":  # which shows nothing new
             return finding
         if again.verdict == finding.verdict:
             return replace(finding, notes=(*earlier, Note(f"{last.message}, nor {data}")))
@@ -184,42 +203,61 @@ def rerun_budget(launch: Launch, outcome: Outcome) -> int:
 NO_END = "it does not terminate"
 
 
-def _schedules(launch: Launch, outcome: Outcome) -> list[_Rerun]:
-    orders = [schedule(name) for name in ("mirrored", "subgroup-serial", "reversed", "random(1)")]
-    if colliding := _colliding(launch, outcome):
-        orders.insert(1, side_by_side(colliding))
-    if launch.invocations > MOST_ONE_BY_ONE:
-        serial = [each for each in orders if each.granularity == "invocation"]
-        orders = [replace(each, granularity="subgroup") if each in serial else each for each in orders]
-    racing = launch.racing(outcome)
-    return [_Rerun(_words(order), {"schedule": order, "racing": racing}) for order in orders]
+def _schedules(launch: Launch, outcome: Outcome, _: Filling) -> _Reruns:
+    """Return the orders, the cheapest first. If workgroups do not meet, only those that race run in smaller units."""
+    wide, fine = [MIRRORED], [schedule(name) for name in ("subgroup-serial", "reversed", "random(1)")]
+    across = _racing_workgroups(launch, outcome, across=True)
+    if across:
+        wide.append(side_by_side(across))
+    changes: Changes = {"racing": launch.racing(outcome)}
+    few = [] if across else _racing_workgroups(launch, outcome, across=False)
+    if few and len(few) < launch.count and not _meet(launch):
+        changes["chosen"] = np.array(few, np.int64)
+    else:
+        few = list(range(launch.count))
+    if len(few) * launch.invocations // launch.count > MOST_ONE_BY_ONE:
+        fine = [replace(each, granularity="subgroup") if each.granularity == "invocation" else each for each in fine]
+    alike: Changes = {"racing": changes["racing"]}
+    made = [_Rerun(_words(order), {"schedule": order, **alike}) for order in wide]
+    made += [
+        _Rerun(_words(order), {"schedule": order, **changes}) for order in affordable(launch, outcome, fine, len(few))
+    ]
+    return _Reruns(made, len(wide) + len(fine) - len(made))
 
 
-def _colliding(launch: Launch, outcome: Outcome) -> list[int]:
-    """Return the workgroups of the first races between workgroups, by number in the grid."""
-    rows = [row for row in race_rows(outcome.races) if row[at.RACE_ACROSS]][: _MOST_BESIDE // 2]
+def _racing_workgroups(launch: Launch, outcome: Outcome, *, across: bool) -> list[int]:
+    """Return the workgroups of the first races between workgroups, or within one, by number in the grid."""
+    rows = [row for row in race_rows(outcome.races) if bool(row[at.RACE_ACROSS]) == across][: _MOST_BESIDE // 2]
     places = [int(row[which]) for row in rows for which in (at.RACE_FIRST_WORKGROUP, at.RACE_SECOND_WORKGROUP)]
     return list(dict.fromkeys(launch.number(place) for place in places))
+
+
+def _meet(launch: Launch) -> bool:
+    """Whether workgroups that do not race may still see each other, or are a part of the dispatch already."""
+    atomics = any(site.kind == "atomic" and site.space == "storage" for site in launch.program.sites)
+    return atomics or launch.program.waits or launch.options.chosen is not None
 
 
 def _words(order: Schedule) -> str:
     return f"run {order.name}" + (", by subgroups" if order.granularity == "subgroup" and order.seed else "")
 
 
-def _poison(launch: Launch, outcome: Outcome) -> list[_Rerun]:
-    return [_Rerun(f"with {words} in memory that was never written", {"filling": f}) for words, f in FILLINGS.items()]
+def _poison(launch: Launch, outcome: Outcome, part: Filling) -> _Reruns:
+    words = "with {} in memory that was never written"
+    return _Reruns([_Rerun(words.format(name), {"filling": filling}) for name, filling in filled(part)])
 
 
 _POLICY_WORDS = {"clamp": "clamped to the last element", "zero": "discarded", "wrap": "wrapped around"}
 
 
-def _policies(launch: Launch, outcome: Outcome) -> list[_Rerun]:
+def _policies(launch: Launch, outcome: Outcome, _: Filling) -> _Reruns:
     others = [policy for policy in _POLICY_WORDS if policy != launch.options.policy]
-    return [_Rerun(f"with accesses out of bounds {_POLICY_WORDS[policy]}", {"policy": policy}) for policy in others]
+    words = "with accesses out of bounds {}"
+    return _Reruns([_Rerun(words.format(_POLICY_WORDS[policy]), {"policy": policy}) for policy in others])
 
 
 # By `Kind.replay`: the reruns, and how to say that none changes an output.
-_REPLAYS: dict[str, tuple[Callable[[Launch, Outcome], list[_Rerun]], str]] = {
+_REPLAYS: dict[str, tuple[Callable[[Launch, Outcome, Filling], _Reruns], str]] = {
     "schedules": (_schedules, "in any of {orders} orders"),
     "poison": (_poison, f"with {', '.join(FILLINGS)} there"),
     "policies": (_policies, "under any permitted policy"),

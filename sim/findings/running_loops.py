@@ -69,6 +69,11 @@ def waits(launch: Launch, stopped: Stopped) -> list[Note]:
     return [*notes, *_at_barriers(launch, stopped)]
 
 
+def not_begun(launch: Launch, stopped: Stopped) -> int:
+    """Return how many workgroups come after those that run side by side."""
+    return max(0, launch.count - stopped.workgroup - launch.program.workgroups_per_batch)
+
+
 def _awaited(launch: Launch, unit: Unit, loop: int) -> tuple[str, str, Span | None]:
     """Return the variable that a unit waits for, its element in words, and where it reads that."""
     program = launch.program
@@ -91,6 +96,8 @@ def _wait(launch: Launch, stopped: Stopped, names: str, element: str, span: Span
     does = "wait" if len(units) > 1 or len(first.lanes) > 1 else "waits"
     if able:
         end = f"{_who(launch, able[0])} could still store to {names}, but waits, too"
+    elif (left := not_begun(launch, stopped)) and names in {each.name for each in written_from(program, 0)}:
+        end = f"{left:,} workgroups that could store to {names} have not begun"
     else:
         end = f"all others that could store to {names} have ended"
     return Note(f"{who} {does} for {what}{' here' * (span is not None)}; {end}", span)

@@ -43,10 +43,12 @@ _GRID = ("grid_x", "grid_y", "grid_z")  # inputs
 @frozen
 class Filling:
     """What workgroup memory holds when a workgroup starts: `first` in its first word, and in each word `step` more than
-    in the one before it, modulo 2^32."""
+    in the one before it, modulo 2^32. `variable`: only this one, the others zero; `part`: only these bytes of it."""
 
     first: int = 0
     step: int = 0
+    variable: str | None = None
+    part: range | None = None
 
 
 @frozen
@@ -65,6 +67,7 @@ class RunOptions:
     - `passes`: optimizations of the program, which change no result.
     - `racing`: variables with races: units may take turns after each access to them.
     - `chosen`: the workgroups that run, by number in the grid; None: all.
+    - `thorough`: reruns are made however long they take.
     """
 
     policy: str = "clamp"
@@ -79,6 +82,7 @@ class RunOptions:
     passes: Passes = ALL
     racing: frozenset[str] = frozenset()
     chosen: NDArray[np.int64] | None = None
+    thorough: bool = False
 
 
 class Launch:
@@ -333,7 +337,7 @@ class Launch:
         options, access = self.options, self._access_table()
         ignored = -1 if options.ignored is None else self.program.sites.index(options.ignored)
         config = (*self.grid, options.budget, ignored, options.ignored is not None)
-        config += (options.filling.first, options.filling.step)
+        config += (*self._filled, self.program.shared_bytes // 4)
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
         tables = (access, self._setup.watched.table(access), self._traced())
@@ -345,6 +349,22 @@ class Launch:
             (self.storage, self._order, self._writers, self._touched),
             LongLoops(self.program, options.work, ends, self.invocations > 1),
         )
+
+    @property
+    def _filled(self) -> tuple[int, int, int, int]:
+        """The values of workgroup memory at the start, their step, and the words that have them: the first, and how
+        many."""
+        filling = self.options.filling
+        words = range(self.program.shared_bytes // 4 if filling != Filling() else 0)
+        if filling.variable is not None:
+            start = self.program.shared_offsets[filling.variable]
+            part = filling.part or range(t.size_of(self.workgroup_type(filling.variable)))
+            words = range((start + part.start) // 4, -(-(start + part.stop) // 4))
+        return filling.first, filling.step, words.start, len(words)
+
+    def workgroup_type(self, name: str) -> t.Type:
+        """Return the type of the variable of this name in workgroup memory."""
+        return next(kind for each, kind in self.program.types.items() if each.name == name)
 
     def _traced(self) -> NDArray[np.int64]:
         """Return the row of `layout.TRACED`: all lanes are traced if the variable is in workgroup memory."""

@@ -3,6 +3,7 @@
 - `lockstep`: all invocations execute each operation together, atomic operations from the first to the last.
 - `mirrored`: as lockstep, from the last invocation and workgroup to the first, at least four workgroups side by side.
   If subgroups exchange values, the order of subgroups is reversed, that of the lanes in them is not.
+- `side-by-side`: as lockstep, with as many workgroups side by side as there is room for.
 - `side-by-side(a,b,…)`: as lockstep, but these workgroups, by number in the grid, begin, in lockstep with each other.
 - `subgroup-serial`: one subgroup after another runs to the next barrier.
 - `turns(seed)`: up to eight workgroups take turns from barrier to barrier, in an order that is drawn anew at each. Each
@@ -15,7 +16,8 @@
   loses its priority at `depth` - 1 drawn steps (PCT: Burckhardt et al., ASPLOS 2010).
 
 The units of random and pct are invocations in a dispatch of up to 65,536 of them, subgroups in one of up to 4,194,304
-(and where they exchange values), and workgroups in a larger one.
+(and where they exchange values), and workgroups in a larger one. A last argument chooses other ones, as in
+`random(7,subgroups)` and `pct(7,3,workgroups)`.
 
 Progress is fair in all of them: a unit that spins, in a loop that may wait for others, lets all others go on first; in
 mirrored, reversed and pct once it has done so 2,048 times.
@@ -41,8 +43,13 @@ from ..wgsl.diagnostics import fail
 _PATIENCE = 1 << 11
 _MOST_GROUPS = 1 << 12  # lockstep groups of a batch
 _MOST_LANES = 1 << 18  # lanes of all of them: each has a copy of the registers
+_MOST_BESIDE = 1 << 16  # lanes in lockstep
 MOST_ONE_BY_ONE = 1 << 16  # invocations of a dispatch that still run one by one
 _MOST_SUBGROUPED = 1 << 22  # of a dispatch whose units are subgroups
+_UNITS = {"invocations": "invocation", "subgroups": "subgroup", "workgroups": "turns"}  # granularities
+_DRAWN = re.compile(
+    rf"(?:random\((?P<random>\d+)|pct\((?P<pct>\d+),(?P<depth>\d+))(?:,(?P<units>{'|'.join(_UNITS)}))?\)"
+)
 
 
 @frozen
@@ -88,7 +95,8 @@ class Schedule:
         if not beside:
             size = {"invocation": 1, "subgroup": min(subgroup, lanes)}.get(granularity, lanes)
             each, width = -(-lanes // size), max(size, at.VECTOR_LANES)
-            beside = max(1, min(workgroups, _MOST_GROUPS // each, _MOST_LANES // (each * width)))
+            most = _MOST_BESIDE if granularity == "workgroup" else _MOST_LANES
+            beside = max(1, min(workgroups, _MOST_GROUPS // each, most // (each * width)))
         return replace(self, granularity=granularity, beside=beside)
 
     def finer(self, lanes: int, workgroups: int, subgroup: int) -> list[Schedule]:
@@ -123,7 +131,8 @@ LOCKSTEP = Schedule("lockstep")
 MIRRORED = Schedule("mirrored", seed=at.BACKWARD, beside=4)
 REVERSED = Schedule("reversed", "invocation", at.BACKWARD)
 SERIAL = Schedule("serial", "invocation")
-_FIXED = (LOCKSTEP, MIRRORED, Schedule("subgroup-serial", "subgroup"), SERIAL, REVERSED)
+SIDE_BY_SIDE = Schedule("side-by-side", beside=0)
+_FIXED = (LOCKSTEP, MIRRORED, SIDE_BY_SIDE, Schedule("subgroup-serial", "subgroup"), SERIAL, REVERSED)
 
 
 def side_by_side(workgroups: Iterable[int]) -> Schedule:
@@ -141,12 +150,12 @@ def schedule(name: str) -> Schedule:
         return side_by_side(dict.fromkeys(map(int, beside.group(1).split(","))))
     if drawn := re.fullmatch(r"turns\((\d+)\)", name):
         return Schedule(name, "turns", 1 + int(drawn[1]) % (1 << 32), beside=8)
-    drawn = re.fullmatch(r"random\((\d+)\)|pct\((\d+),(\d+)\)", name)
+    drawn = _DRAWN.fullmatch(name)
     if drawn is None:
         names = ", ".join(each.name for each in _FIXED)
         others = "side-by-side(a,b), turns(seed), random(seed) or pct(seed,depth)"
         raise fail("unknown-option", f"schedule cannot be {name!r}; it is one of {names}, {others}", None)
-    seed = 1 + int(drawn[1] or drawn[2]) % (1 << 32)
-    if drawn[3] is None:
-        return Schedule(name, "any", seed, beside=0, pick=at.DRAWN)
-    return Schedule(name, "any", seed, beside=0, pick=at.PRIORITIES, depth=int(drawn[3]))
+    seed, units = 1 + int(drawn["random"] or drawn["pct"]) % (1 << 32), _UNITS.get(drawn["units"], "any")
+    if drawn["depth"] is None:
+        return Schedule(name, units, seed, beside=0, pick=at.DRAWN)
+    return Schedule(name, units, seed, beside=0, pick=at.PRIORITIES, depth=int(drawn["depth"]))

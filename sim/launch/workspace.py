@@ -23,7 +23,10 @@ from .partition import Outcome
 _NO_SNAPSHOT = np.zeros(1, np.uint32)
 _TURNS = slice(at.TURNS, at.TURNS + at.MOST_LOOPS)
 _LINE = 64  # bytes of the cache: a vector across two lines costs twice as much
-_LAUNCHED = (at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP, at.FILL, at.FILL_STEP)
+_LAUNCHED = (
+    *(at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP),
+    *(at.FILL, at.FILL_STEP, at.FILL_WORD, at.FILL_WORDS, at.FILL_PITCH),
+)
 
 
 @entity

@@ -393,7 +393,11 @@ def begin(configs, regs, progress, order, shared, workgroup, workgroups_per_batc
         if config[at.BESIDE] > 0 and configs[lockstep_group, at.PLACE] >= workgroups_per_batch:
             progress[lockstep_group, at.PC] = -1
     for word in range(shared.size):
-        shared[word] = (config[at.FILL] + word * config[at.FILL_STEP]) & 0xFFFFFFFF
+        shared[word] = 0
+    if config[at.FILL_WORDS] > 0:
+        for first in range(config[at.FILL_WORD], shared.size, config[at.FILL_PITCH]):
+            for word in range(first, first + config[at.FILL_WORDS]):
+                shared[word] = (config[at.FILL] + word * config[at.FILL_STEP]) & 0xFFFFFFFF
 
 
 _ALL = types.Tuple(

@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..cures.causes import connected
+from ..cures.changed_texts import changed
 from ..cures.search import Cures
 from ..findings.finding import Finding
 from ..findings.races import find_races
 from ..findings.replay import Judge
 from ..findings.table import RACE
-from ..wgsl.check.check_module import check
 from ..wgsl.diagnostics import Note, WgslError
-from ..wgsl.source import Source, Span
-from ..wgsl.text_edits import Replacement, original_offset, replaced
+from ..wgsl.source import Span
+from ..wgsl.text_edits import Replacement, original_offset
 from .dispatch import Dispatch
 from .measure import verdicts_of
 
@@ -31,13 +31,13 @@ def judged_apart(dispatch: Dispatch, budget: int, found: Cures) -> dict[Finding,
     causes = [cause for cause in (*(cure.races for cure in found.cures), *uncured) if _harms(cause)]
     if not 2 <= len(causes) <= _MOST:
         return {}
-    changed: dict[Finding, Finding] = {}
+    judged: dict[Finding, Finding] = {}
     for cause in causes:
         if any(other is not cause and _harms(other) for other in uncured):
             continue  # which would still change the outputs
         others = [each for cure in found.cures if cure.races is not cause for each in cure.replacements]
-        changed |= _harmless(cause, _races_with(dispatch, budget, others))
-    return changed
+        judged |= _harmless(cause, _races_with(dispatch, budget, others))
+    return judged
 
 
 def _harms(cause: Iterable[Finding]) -> bool:
@@ -46,9 +46,10 @@ def _harms(cause: Iterable[Finding]) -> bool:
 
 def _races_with(dispatch: Dispatch, budget: int, replacements: list[Replacement]) -> dict[_Places, Finding]:
     """Return the races of the changed text with their verdicts, by their places in the original one."""
-    source = dispatch.pipeline.module.source
+    module = changed(dispatch.pipeline.module.source, replacements)
+    if module is None:
+        return {}
     try:
-        module = check(Source(replaced(source.text, replacements), source.name), uniformity="off")
         again = dispatch.of(module, budget)
         launch, outcome = again.run(frozenset(("races",)))
     except WgslError:

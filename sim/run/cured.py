@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cures.causes import one_for_each_cause
-from ..cures.search import Cure, Cures, find_cures
+from ..cures.search import MOST_RUNS, Cure, Cures, find_cures
+from ..findings.effort import runs_of_changes
 from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.grouping import group_races
@@ -45,7 +46,9 @@ def cured(
             return _in_lockstep(whole, whole.findings)
         return _look(again if few is None else replace(again, how=replace(again.how, chosen=few)), looking)
 
-    found = find_cures(dispatch.pipeline, measured.launch.program.sites, findings, silenced, trial)
+    count = None if few is None else len(few)
+    most = runs_of_changes(measured.launch, measured.outcome, count, MOST_RUNS)
+    found = find_cures(dispatch.pipeline, measured.launch.program.sites, findings, silenced, trial, most)
     new = judged_apart(dispatch, budget, found)
     findings, found = [new.get(each, each) for each in findings], _with(found, new)
     return [*one_for_each_cause(findings, found), *in_other_orders], found.cures

@@ -79,7 +79,7 @@ class Dispatch:
     def workgroups_per_batch(self, how: RunOptions) -> int:
         """Return how many workgroups run side by side in the lanes of one batch."""
         if how.schedule.takes_turns:
-            return min(how.schedule.beside, prod(self.grid))
+            return min(how.schedule.beside, self._count(how))
         if how.ignored is not None:
             return 1
         usual = 1 if self.lanes >= _LANES_PER_BATCH // 4 else _LANES_PER_BATCH // self.lanes
@@ -128,15 +128,16 @@ class Dispatch:
         repeats.
         """
         how = replace(self.how, **changes)
+        sizes = self._sizes(how)
         if how.schedule != LOCKSTEP:
-            how = replace(how, schedule=how.schedule.sized(*self._sizes))
+            how = replace(how, schedule=how.schedule.sized(*sizes))
         if self.units:
-            known = (each for each in how.schedule.finer(*self._sizes) if each.granularity in self.units)
+            known = (each for each in how.schedule.finer(*sizes) if each.granularity in self.units)
             how = replace(how, schedule=next(known, how.schedule))
         launch, outcome = self._run(how, probes, progress)
         if outcome.stopped is None or not launch.may_wait(outcome.stopped):
             return launch, outcome
-        finer = how.schedule.finer(*self._sizes)
+        finer = how.schedule.finer(*sizes)
         if finer:  # it may wait, so that its own state proves nothing
             outcome = replace(outcome, stopped=replace(outcome.stopped, turned=None))
         proven = launch, outcome
@@ -150,10 +151,13 @@ class Dispatch:
                 proven = launch, outcome
         return proven
 
-    @property
-    def _sizes(self) -> tuple[int, int, int]:
-        """The invocations of a workgroup, the workgroups, and the invocations of a subgroup."""
-        return self.lanes, prod(self.grid), self.device.subgroup_size
+    def _count(self, how: RunOptions) -> int:
+        """Return how many workgroups run."""
+        return prod(self.grid) if how.chosen is None else len(how.chosen)
+
+    def _sizes(self, how: RunOptions) -> tuple[int, int, int]:
+        """Return the invocations of a workgroup, the workgroups, and the invocations of a subgroup."""
+        return self.lanes, self._count(how), self.device.subgroup_size
 
     def _run(
         self, how: RunOptions, probes: frozenset[str], progress: Callable[[int, int], None] | None
@@ -163,8 +167,8 @@ class Dispatch:
         if program.waits and how.schedule == LOCKSTEP:
             build = partial(build, workgroups_per_batch=1)  # else one waits for another in lockstep with it
             program = build()
-        elif program.waits and how.schedule != self._in_turns(how.schedule):
-            how = replace(how, schedule=self._in_turns(how.schedule))
+        elif program.waits and how.schedule != self._in_turns(how):
+            how = replace(how, schedule=self._in_turns(how))
             build = partial(_built, self.pipeline, **self._options(probes, how))
             program = build()
         device_memory = self.ready_memory.pop() if self.ready_memory else None
@@ -184,11 +188,11 @@ class Dispatch:
             outcome = launch.run()
         return launch, outcome
 
-    def _in_turns(self, schedule: Schedule) -> Schedule:
-        """Return a schedule with all workgroups side by side, as units that take turns."""
-        if schedule.takes_turns:
-            return replace(schedule, beside=0).sized(*self._sizes)
-        return next(iter(schedule.finer(*self._sizes)), schedule)
+    def _in_turns(self, how: RunOptions) -> Schedule:
+        """Return its schedule with all workgroups side by side, as units that take turns."""
+        if how.schedule.takes_turns:
+            return replace(how.schedule, beside=0).sized(*self._sizes(how))
+        return next(iter(how.schedule.finer(*self._sizes(how))), how.schedule)
 
     def _stopped(self, how: RunOptions, chosen: NDArray[np.int64]) -> Stopped | None:
         """Run these workgroups without probes. Returns where they were stopped in a loop, if they were."""

@@ -89,7 +89,7 @@ def _judged(
     """Return the findings, with verdicts if `replay`, and those that only reruns show. All workgroups have run."""
     judged = Judge(verdicts_of(dispatch), launch, outcome).judge(findings) if replay and findings else list(findings)
     if "uninit" in probes:
-        judged += find_unwritten_atomics(dispatch.run, launch, outcome, judged)
+        judged += find_unwritten_atomics(dispatch.run, launch, outcome)
     if "bounds" in probes:
         judged += find_inactive_lane_reads(dispatch.run, launch, outcome)
     if "races" in probes:

@@ -27,7 +27,7 @@ from ..wgsl.diagnostics import Note, fail
 from .dispatch import Dispatch
 from .measure import Measured
 
-FIXED = ("lockstep", "mirrored", "reversed", "serial", "subgroup-serial")
+FIXED = ("lockstep", "mirrored", "reversed", "serial", "subgroup-serial", "side-by-side")
 DRAWN = ("random({seed})", "turns({seed})", "pct({seed},{depth})")
 _DEEPEST = 3  # of pct
 _MOST = 1 << 20  # schedules

@@ -62,6 +62,7 @@ PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "
 _ON_REQUEST = frozenset(("touched", "redundant"))  # not in "all": they take more time, and few need them
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
 _COUNTERS = frozenset(("lanes", "banks", "sectors", "barriers", "flops"))  # "counters": those that look for no findings
+_THOROUGH = "thorough"  # value of `replay`
 _MOST_INVOCATIONS = 1 << 32  # global_invocation_index counts them in a u32
 
 
@@ -265,7 +266,7 @@ def simulate(
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
     schedules: int | Schedules = 1,
-    replay: bool = True,
+    replay: bool | str = True,
     cures: bool | None = None,
     out_of_bounds: str | None = None,
     budget: int | None = None,
@@ -290,7 +291,8 @@ def simulate(
     `schedules`: how many schedules to compare; `bankshot.Schedules` also takes a seed and a limit in seconds. If
     outputs differ, a finding says so, with the first schedule that shows it.
     `replay`: rerun to decide whether races, unwritten memory and accesses out of bounds matter. Without it they have no
-    verdict.
+    verdict. Reruns take about as long as ten runs of the dispatch, and notes say which more there are; "thorough" makes
+    all of them.
     `cures`: where there are races, change the text and rerun it until they end; by default as `replay`. `Run.cures` has
     the changes, and `Run.findings` one race for each cause, whose hint says what ends it.
     `out_of_bounds`: what an access past the end of an array does: "clamp", "zero", "wrap", or "zero-buffers", which is
@@ -307,6 +309,8 @@ def simulate(
     Raises `WgslError` where the shader, or a value given for it, is wrong.
     """
     names, order = _probes(probes), orders.schedule(schedule)
+    if isinstance(replay, str):
+        _known("replay", replay, (_THOROUGH,))
     dispatch = prepare(
         wgsl,
         grid=grid,
@@ -318,11 +322,13 @@ def simulate(
         budget=budget,
         workgroups=workgroups,
     )
+    if replay == _THOROUGH:
+        dispatch = replace(dispatch, how=replace(dispatch.how, thorough=True))
     if dump.debug_level():
         dump.print_stages(dispatch.stages(names))
     rows, missed = _traced(dispatch, trace, order)
     which = workgroups if isinstance(workgroups, str) else "all"
-    measured = measure(dispatch, names, which, replay=replay, progress=progress)
+    measured = measure(dispatch, names, which, replay=bool(replay), progress=progress)
     launch, outcome, findings = measured.launch, measured.outcome, measured.findings
     touched = measured.left.take_touched() if measured.left and "touched" in names else None
     last, finished = measured.left, outcome.finished

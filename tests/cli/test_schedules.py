@@ -119,6 +119,54 @@ def test_the_command_repeats_sizes_and_settings(path):
     assert bankshot(*shown[1]).exit_code == 1
 
 
+@pytest.mark.parametrize("command", [("run",), ("audit", "--no-gpu", "-v")], ids=["run", "audit"])
+def test_a_manifest_holds_a_kernel_to_many_schedules(command, path):
+    manifest = path.with_suffix(".toml")
+
+    def printed(keys, *options):
+        manifest.write_text(MANIFEST.replace("[bind]", f"{keys}\n[bind]"))
+        return bankshot(*command, manifest, *options).stdout
+
+    assert "schedules agree" not in printed("")
+    assert "of 7 schedules agree; " in printed("schedules = 7")
+    assert "(seed 5, " in printed("schedules = 7\nseed = 5")
+    assert "of 3 schedules agree; " in printed("schedules = 7", "--schedules", 3)
+
+
+@pytest.mark.parametrize(("keys", "message"), [
+    ("schedules = 1", "append.toml:6: `schedules` must be an integer of at least 2, not 1"),
+    ("schedules = 9999999", "append.toml:6: `schedules` is 9999999, and the largest integer is 1,048,576"),
+    ("seed = 3", "append.toml:6: `seed` belongs to `schedules`, which is not given"),
+    ("schedules = 4\nseed = -3", "append.toml:7: `seed` must be a non-negative integer, not -3"),
+])  # fmt: skip
+def test_wrong_keys_of_a_manifest(keys, message, path):
+    manifest = path.with_suffix(".toml")
+    manifest.write_text(MANIFEST.replace("[bind]", f"{keys}\n[bind]"))
+    result = bankshot("run", manifest)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("command", [("run",), ("audit", "--no-gpu")], ids=["run", "audit"])
+def test_thorough_runs_make_all_reruns(command, tmp_path):
+    text = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var<storage, read_write> z: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) g: vec3u) {
+    var v = 0u;
+    for (var k = 0u; k < 3000u; k++) { v = v * 3u + k; }
+    var old = 0u;
+    if g.x < 64u { old = y[0]; }
+    if g.x == 70u { y[0] = 1u; }
+    z[g.x] = v + old * 0u;
+}
+"""
+    (tmp_path / "long.wgsl").write_text(text)
+    arguments = (tmp_path / "long.wgsl", "--grid", 16, "--bind", "y=zeros:u32:1", "--bind", "z=zeros:u32:1024")
+    assert "of 4 orders (2 more take too long without --thorough)" in bankshot(*command, *arguments).stdout
+    assert "in any of 6 orders" in bankshot(*command, *arguments, "--thorough").stdout
+
+
 def test_an_audit_finds_orders_that_only_weak_memory_has(tmp_path):
     text = """
 @group(0) @binding(0) var<storage, read_write> m: array<atomic<u32>, 64>;

@@ -15,6 +15,7 @@ operation, a plain store where several meet, a missing barrier, and a wrong boun
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -222,16 +223,80 @@ def workgroups(kernel: Kernel, graph: Graph) -> int:
 
 
 def meets(kernel: Kernel, graph: Graph) -> bool:
-    """Whether two invocations come to one place of `data`, so that it matters how they update it."""
+    """Whether two invocations come to one place of `data`, so that it matters how they update it.
+
+    With the bug `guard`, whether two of them may pass the check and store different values: then the order in which
+    they store decides the output.
+    """
+    if kernel.bug == "guard":
+        return _guarded_stores_differ(kernel, graph)
     if kernel.pattern not in ("edge", "push") or kernel.bug == "bounds":
         return True
-    start, edges = graph
+    return any(len(each) > 1 for each in _visitors(kernel, graph).values())
+
+
+def _visitors(kernel: Kernel, graph: Graph) -> dict[int, set[tuple[int, int]]]:
+    """The invocations that update each word of `data`: by vertex, and number among those of a vertex."""
     lanes = {"invocation": 1, "subgroup": 32, "workgroup": SIZE}[kernel.mapping]
     visitors: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
-    for v in range(len(start) - 1):
-        for k, other in enumerate(edges[start[v] : start[v + 1]]):
+    for v, others in enumerate(_neighbours(graph)):
+        for k, other in enumerate(others):
             if kernel.pattern == "push":
                 visitors[other].add((v, k % lanes))
             elif v < other:
                 visitors[0].add((v, k % lanes))
-    return any(len(each) > 1 for each in visitors.values())
+    return visitors
+
+
+def _neighbours(graph: Graph) -> list[list[int]]:
+    start, edges = graph
+    return [edges[a:b].tolist() for a, b in itertools.pairwise(start)]
+
+
+def _guarded_stores_differ(kernel: Kernel, graph: Graph) -> bool:
+    """Whether a check that is no longer one operation with its store can change an output, from the graph alone.
+
+    Of two invocations that pass the check, the one with the greater value may store first: the smaller one remains. So
+    a maximum is safe where all that update it have the same value, and a count where one invocation counts.
+    """
+    match kernel.pattern:
+        case "vertex":
+            values = bindings(kernel, graph)["value"]
+            return len({max(values[others]) for others in _neighbours(graph) if others}) > 1
+        case "push":  # each vertex has a value of its own
+            return any(len({v for v, _ in each}) > 1 for each in _visitors(kernel, graph).values())
+        case "edge":
+            return len(_visitors(kernel, graph)[0]) > 1
+        case _:
+            return _joins_differ(graph)
+
+
+def _joins_differ(graph: Graph) -> bool:
+    """Whether any word of a forest may receive two values, in whatever order sets are joined and paths shortened.
+
+    If not, no order loses a join: a word keeps its value or receives the one, each set keeps its least vertex as the
+    only root, and all others have received theirs when the last invocation finds both ends of its edges in one set.
+    """
+    may: list[set[int]] = [set() for _ in _neighbours(graph)]  # what each word may receive
+    pairs = [(v, other) for v, others in enumerate(_neighbours(graph)) for other in others]
+    while True:
+        before = sum(map(len, may))
+        for ends in pairs:
+            for a, b in itertools.product(*(_reached(may, end) for end in ends)):
+                if a != b:
+                    may[max(a, b)].add(min(a, b))
+            for v in ends:
+                may[v] |= _reached(may, v) - {v}
+            if any(len(may[v]) > 1 for v in ends):
+                return True
+        if sum(map(len, may)) == before:
+            return False
+
+
+def _reached(may: list[set[int]], start: int) -> set[int]:
+    """The vertices that a path from one may lead to, itself included."""
+    found, todo = {start}, [start]
+    for v in todo:
+        todo += may[v] - found
+        found |= may[v]
+    return found

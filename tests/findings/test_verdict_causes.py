@@ -134,7 +134,10 @@ def test_a_maximum_by_comparison_and_store(size: int, groups: int) -> None:
     assert {f.verdict for f in found} == {"harmful"}
 
 
-@pytest.mark.parametrize("name", ["side-by-side", "side-by-side()", "side-by-side(1)", "side-by-side(1,a)"])
+@pytest.mark.parametrize(
+    "name",
+    ["side-by-side()", "side-by-side(1)", "side-by-side(1,a)", "random()", "random(1,lanes)", "pct(1)", "pct(1,2,3)"],
+)
 def test_schedules_that_do_not_exist(name: str) -> None:
     with pytest.raises(bankshot.WgslError, match="schedule cannot be"):
         bankshot.simulate(HEAD.format(size=4) + "}", grid=1, bindings={}, schedule=name)

@@ -418,3 +418,20 @@ def test_the_operands_of_what_is_not_finite_have_seven_digits(type_, operands, s
     dtype = np.float32 if type_ == "f32" else np.float16
     run = bankshot.simulate(source, grid=1, bindings={"x": np.array(operands, dtype), "y": np.zeros(2, dtype)})
     assert [finding.message for finding in run.findings] == [f"invocation 0 {says}"]
+
+
+def test_other_data_that_a_store_leaves_alone_do_not_hide_that_it_changes_a_value() -> None:
+    """Other values of `y` may be those that are stored."""
+    text = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var<storage, read_write> z: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(workgroup_id) w: vec3u, @builtin(global_invocation_id) g: vec3u) {
+    var old = 0u;
+    if w.x == 0u { old = y[0]; }
+    if g.x == 70u { y[0] = VALUE; }
+    z[g.x] = old * 0u;
+}"""
+    for value in (1, 2, 70):
+        arrays = {"y": np.zeros(1, np.uint32), "z": np.zeros(128, np.uint32)}
+        found = bankshot.simulate(text.replace("VALUE", f"{value}u"), grid=2, bindings=arrays, probes="races").findings
+        assert [finding.verdict for finding in found] == ["unseen"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim.launch import schedules
 
 HEAD = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
 @group(0) @binding(1) var<storage, read_write> x: array<f32>;
@@ -88,6 +89,24 @@ def test_a_seed_repeats_its_schedule(order: str) -> None:
     assert run(body, 8, 3, schedule=order, probes="none").outputs["flag"][0] == 72
 
 
+@pytest.mark.parametrize("order", ["random(3,{})", "pct(3,2,{})"])
+def test_a_name_chooses_the_units_that_take_turns(order: str) -> None:
+    def breaks(units: str) -> set[int]:
+        """After which invocations the numbers that they draw do not go on."""
+        drawn = run("y[at] = atomicAdd(&flag[0], 1u);", 64, 4, schedule=order.format(units), probes="none")
+        return {int(place) + 1 for place in np.flatnonzero(np.diff(drawn.outputs["y"].astype(np.int64)) != 1)}
+
+    assert set() < breaks("workgroups") <= {64, 128, 192}
+    assert {32} < breaks("subgroups") <= set(range(32, 256, 32))
+    assert 1 in breaks("invocations")
+
+
+def test_all_workgroups_load_before_any_stores_side_by_side() -> None:
+    hands_on = "if i == 0u { y[w.x] = atomicLoad(&flag[0]); atomicStore(&flag[0], w.x + 1u); }"
+    assert not run(hands_on, 64, 100, schedule="side-by-side", probes="none").outputs["y"].any()
+    assert run(hands_on, 64, 100, probes="none").outputs["y"].any()
+
+
 def test_an_update_of_another_workgroup_is_lost() -> None:
     run_ = run("x[at] = x[at] * 2.0;", 1, (4, 3))
     (finding,) = run_.findings
@@ -152,3 +171,14 @@ def test_the_finding_names_who_could_end_the_wait() -> None:
 def test_a_barrier_of_a_large_grid() -> None:
     body = "atomicAdd(&flag[0], 1u); while atomicLoad(&flag[0]) < n.x {} y[0] = 1u;"
     assert run(body, 1, 300, probes="none").outputs["y"][0] == 1
+
+
+def test_a_barrier_of_more_workgroups_than_run_side_by_side_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it ends on a GPU depends on how many run there at once."""
+    monkeypatch.setattr(schedules, "_MOST_GROUPS", 256)
+    body = "atomicAdd(&flag[0], 1u); while atomicLoad(&flag[0]) < n.x {} y[0] = 1u;"
+    (finding,) = [each for each in run(body, 1, 300, probes="bounds").findings if each.code == "endless-loop"]
+    assert "does not end with 256 workgroups side by side, the most that Bankshot runs here" in finding.message
+    assert "44 workgroups have not begun" in finding.message
+    assert finding.notes[0].message.endswith("44 workgroups that could store to flag have not begun")
+    assert run(body, 1, 256, probes="bounds").findings == []

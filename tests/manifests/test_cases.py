@@ -39,7 +39,7 @@ def bare(tmp_path):
     return make
 
 
-ONE = "a grid of one workgroup (give --grid X,Y,Z for more)"
+ONE = "a grid of one workgroup, as the shader reads no ids of several (give --grid X,Y,Z for another)"
 # The bindings that are used; the contents that are made, as dtype and count; and what the report says of them.
 INFERRED = {
     "": ({}, []),
@@ -70,6 +70,34 @@ def test_samplers_are_made(bare):
     plan = bare(["s", "depth"])
     assert plan.assumed == (ONE, "default contents for s (sampler)", "default contents for depth (sampler_comparison)")
     assert plan.request.arrays == {"s": {}, "depth": {"compare": "less"}}
+
+
+# What a shader does with its ids, its grid, and the words that say why.
+TWO_OF_EACH = "a grid of {} workgroups, two along each axis whose ids it reads (give --grid X,Y,Z for another)"
+ONE_FITS = "a grid of one workgroup, as several access elements out of bounds (give --grid X,Y,Z for another)"
+GRIDS = {
+    "y[g.x] = 1u;": ((2, 1, 1), TWO_OF_EACH.format("2 x 1 x 1")),
+    "y[w.y] = 1u;": ((1, 2, 1), TWO_OF_EACH.format("1 x 2 x 1")),
+    "y[g.x + 4u * w.z] = 1u;": ((2, 1, 2), TWO_OF_EACH.format("2 x 1 x 2")),
+    "y[i] = 1u;": ((1, 1, 1), ONE),
+    "y[12u + g.x] = 1u;": ((1, 1, 1), ONE_FITS),
+    "y[14u + g.x] = 1u;": ((2, 1, 1), TWO_OF_EACH.format("2 x 1 x 1")),  # one workgroup is out of bounds, too
+    "if 12u + g.x < 16u { y[12u + g.x] = 1u; }": ((2, 1, 1), TWO_OF_EACH.format("2 x 1 x 1")),
+}
+
+
+@pytest.mark.parametrize("body", GRIDS)
+def test_a_grid_shows_two_workgroups_where_the_shader_tells_them_apart(tmp_path, body):
+    path = tmp_path / "bare.wgsl"
+    path.write_text(f"""
+@group(0) @binding(0) var<storage, read_write> y: array<u32, 16>;
+@compute @workgroup_size(4) fn main(
+    @builtin(global_invocation_id) g: vec3u, @builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) i: u32
+) {{ {body} }}
+""")
+    (plan,) = plans([path], Request())
+    (case,) = plan.cases()
+    assert (case.grid, plan.assumed[0]) == GRIDS[body]
 
 
 def test_contents_that_it_does_not_determine_are_asked_for_all_at_once(bare, tmp_path):

@@ -1,0 +1,90 @@
+"""How many reruns decide a verdict: all where they are cheap, fewer where they take long, and what a note says then."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.sim.findings.effort import affordable, limit, runs_of_changes, work
+from bankshot.sim.launch.schedules import LOCKSTEP, schedule
+
+HEAD = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var<storage, read_write> z: array<u32>;
+var<workgroup> t: array<u32, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) i: u32) {
+    let at = w.x * 64u + i; _ = &y; _ = &z; _ = &t;
+    var v = 0u;
+"""
+LONG = "for (var k = 0u; k < 3000u; k++) { v = v * 3u + k; }"
+ACROSS = "var old = 0u; if w.x == 0u { old = y[0]; } if at == 70u { y[0] = 1u; } z[at] = v + old * 0u;"
+INSIDE = "t[i] = i; let old = t[63u - i]; z[at] = v + old * 0u;"
+
+
+def run(body: str, groups: int, **options: Any) -> bankshot.Run:
+    arrays = {"y": np.zeros(1, np.uint32), "z": np.zeros(groups * 64, np.uint32)}
+    return bankshot.simulate(f"{HEAD}{body}\n}}", grid=groups, bindings=arrays, probes="races", cures=False, **options)
+
+
+def note(body: str, groups: int, **options: Any) -> str:
+    (race,) = [finding for finding in run(body, groups, **options).findings if finding.code == "race"]
+    assert race.verdict == "unseen"
+    return race.notes[-1].message.partition(", nor")[0]
+
+
+def test_a_cheap_race_is_run_in_every_order() -> None:
+    assert note(ACROSS, 2) == "no output changes in any of 6 orders"
+    assert note(INSIDE, 2) == "no output changes in any of 5 orders"
+
+
+def test_a_note_says_how_many_orders_take_too_long() -> None:
+    words = "no output changes in any of 4 orders (2 more take too long without --thorough)"
+    assert note(LONG + ACROSS, 16) == words
+
+
+def test_all_are_made_if_asked_for() -> None:
+    assert note(LONG + ACROSS, 16, replay="thorough") == "no output changes in any of 6 orders"
+    with pytest.raises(bankshot.WgslError, match="replay must be one of thorough, not 'much'"):
+        run(INSIDE, 1, replay="much")
+
+
+def test_a_race_within_workgroups_runs_in_those_that_show_it() -> None:
+    assert note(LONG + INSIDE, 200) == "no output changes in any of 5 orders"
+    late = "if w.x == 190u { t[i] = i; z[at] = t[63u - i]; }"
+    (race,) = run(late, 200).findings
+    assert race.verdict == "harmful"
+    assert race.notes[-1].message.startswith("run subgroup-serial, 32 of 12,800 elements of z differ")
+
+
+def test_what_only_small_units_show_is_seen_in_a_few_workgroups() -> None:
+    """In lockstep, both ways, each invocation loads before any stores."""
+    (race,) = run("t[i] = 0u; workgroupBarrier(); let old = t[63u - i]; t[i] = 1u; z[at] = old;", 200).findings
+    assert race.verdict == "harmful"
+    assert race.notes[-1].message.startswith("run subgroup-serial, ")
+
+
+def test_work_grows_with_workgroups_iterations_and_smaller_units() -> None:
+    def of(body: str, groups: int, order: str = "lockstep") -> int:
+        launch, outcome = run(body, groups).dispatch.run(frozenset())
+        return work(launch, outcome, schedule(order))
+
+    assert of(LONG, 20) == 2 * of(LONG, 10)
+    assert of(LONG.replace("3000", "6000"), 10) == pytest.approx(2 * of(LONG, 10), rel=0.1)
+    assert of(LONG, 10) < of(LONG, 10, "subgroup-serial") < of(LONG, 10, "reversed") < of(LONG, 10, "random(1)")
+
+
+def test_the_limit_is_a_multiple_of_the_run_and_never_tiny() -> None:
+    launch, outcome = run(LONG, 16).dispatch.run(frozenset())
+    assert limit(launch, outcome) == 8 * work(launch, outcome)
+    assert [each.name for each in affordable(launch, outcome, [LOCKSTEP] * 9)] == ["lockstep"] * 8
+    small, after = run("z[at] = v;", 1).dispatch.run(frozenset())
+    assert limit(small, after) > 1000 * work(small, after)
+
+
+def test_changes_of_the_text_run_less_often_where_each_takes_long() -> None:
+    long, short = (run(body, 16).dispatch.run(frozenset()) for body in (LONG, "z[at] = v;"))
+    assert runs_of_changes(*short, None, 24) == 24
+    assert 6 <= runs_of_changes(*long, None, 24) < 24
+    assert runs_of_changes(*long, 1, 24) == 24
