@@ -125,7 +125,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 # Room -> the modules and rooms that it may import only for types: reports read results, and run nothing.
 TYPES_ONLY: dict[str, tuple[str, ...]] = {
     "oracle.reports": (
-        "sim.run.simulate",
+        "sim.run.result",
         "sim.run.dispatch",
         "sim.launch",
         "oracle.judge.audit",
