@@ -94,11 +94,10 @@ class Binder:
     def _bound(self, variable: Variable, type_: t.Type, key: Key, value: object) -> Bound:
         if type(value) is not np.ndarray or isinstance(type_, t.Texture | t.Sampler):
             return _bound(variable, type_, key, value)
-        array = cast("NDArray[Any]", value)
-        fits = array.dtype, array.nbytes
+        fits = value.dtype, value.nbytes
         if self._fits.get(variable) == fits:
-            return Bound(variable, type_, key, array, _bytes_of(array))
-        bound = _bound(variable, type_, key, array)
+            return Bound(variable, type_, key, value, _bytes_of(value))
+        bound = _bound(variable, type_, key, value)
         self._fits[variable] = fits
         return bound
 
