@@ -32,7 +32,7 @@ from ..launch.long_loops import Stopped
 from ..launch.partition import Outcome
 from ..launch.run_history import history_of
 from ..launch.schedules import LOCKSTEP, Schedule
-from ..launch.workgroup_classes import Classes, run_classes
+from ..launch.workgroup_classes import Analysis, Classes, run_classes
 from ..machine.layout import VECTOR_LANES
 from ..models import Device
 from ..wgsl.check.pipeline import GRANTED
@@ -251,8 +251,23 @@ class Dispatch:
         """Run one workgroup of each class. Raises `Unproven` where workgroups cannot be classed."""
         probes = self._charged(probes) | {"reach"}
         how = self.how
-        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, policy=how.policy, passes=how.passes)
-        return run_classes(looked_at, self.bound, self.grid, self.device, how, partial(self._stopped, how))
+        options: dict[str, Any] = {
+            "rounding": self.rounding,
+            "probes": probes,
+            "policy": how.policy,
+            "passes": how.passes,
+        }
+        key = ("classes", self.device, *options.values())
+        analyses = remember(self.pipeline.kept, key, list[Analysis], _MOST_PROGRAMS)
+        return run_classes(
+            analyses,
+            partial(draft, self.pipeline, **options),
+            self.bound,
+            self.grid,
+            self.device,
+            how,
+            partial(self._stopped, how),
+        )
 
     def _charged(self, probes: frozenset[str]) -> frozenset[str]:
         """Return the probes, with merged accesses where the device merges them."""

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bankshot
+from bankshot.sim.launch import workgroup_classes
 from bankshot.sim.launch.launch import Launch
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.run import dispatch
@@ -212,3 +213,41 @@ def test_many_runs_take_no_more_memory_than_few():
 
     few = peak(300)
     assert peak(3_000) - few < 2_048  # KiB: 700 bytes for each run
+
+
+STRIDED = """
+@group(0) @binding(0) var<uniform> stride: u32;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(32)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) group: vec3u) {
+    var sum = 0.0;
+    for (var k = 0u; k < 4u; k++) { sum += x[(group.x * 32u + k) * stride]; }
+    y[id.x] = sum;
+}"""
+
+
+def test_classes_are_analysed_again_only_for_other_numbers(monkeypatch):
+    """The stride decides how far the addresses of a workgroup are from those of the next."""
+    count = []
+    analysed = workgroup_classes.find_equivalence
+    monkeypatch.setattr(workgroup_classes, "find_equivalence", lambda *given: count.append(1) or analysed(*given))
+    options = {"grid": 8, "probes": "counters", "workgroups": "classes"}
+    module, taken = bankshot.check(STRIDED), []
+    for stride in (2, 2, 3, 2, 3):
+        values = {"stride": stride, "x": np.arange(1024, dtype=np.float32), "y": np.zeros(256, np.float32)}
+        expected = bankshot.simulate(STRIDED, bindings=values, **options)
+        count.clear()
+        run = bankshot.simulate(module, bindings=values, **options)
+        taken.append(bool(count))
+        assert run.coverage.classes
+        assert told(run) == told(expected)
+    assert taken == [True, False, True, False, False]
+
+
+def test_a_grid_that_cannot_be_classed_is_refused_again():
+    prepared = bankshot.prepare(SOURCES["racing"], grid=4, workgroups="classes", probes="counters")
+    values = {"x": np.ones(64, np.float32), "y": np.zeros(64, np.float32)}
+    reasons = [prepared.run(values).coverage.why for _ in range(2)]
+    assert reasons[0]
+    assert reasons[1] == reasons[0]
