@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # absolute, so that type checkers find the same files as for 
         Move,
         Note,
         Outcome,
+        Prepared,
         Progress,
         Run,
         Sampler,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:  # absolute, so that type checkers find the same files as for 
         check,
         devices,
         portability,
+        prepare,
         simulate,
     )
     from bankshot.sim.explore.exploration import explore
@@ -73,6 +75,7 @@ __all__ = [
     "Move",
     "Note",
     "Outcome",
+    "Prepared",
     "Progress",
     "Run",
     "Sampler",
@@ -88,6 +91,7 @@ __all__ = [
     "devices",
     "explore",
     "portability",
+    "prepare",
     "run_manifest",
     "simulate",
 ]

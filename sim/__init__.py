@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from .front_end import check, portability
     from .launch.tracing import Trace, TraceRow
     from .models import Device, devices
+    from .run.prepared import PROBES, Prepared, prepare
+    from .run.result import Run
     from .run.schedule_sweep import Agreement, Schedules
-    from .run.simulate import PROBES, Run, simulate
+    from .run.simulate import simulate
     from .run.site import Site
     from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
     from .wgsl.typed import Module
@@ -39,6 +41,7 @@ __all__ = [
     "Move",
     "Note",
     "Outcome",
+    "Prepared",
     "Progress",
     "Run",
     "Sampler",
@@ -50,12 +53,13 @@ __all__ = [
     "check",
     "devices",
     "portability",
+    "prepare",
     "simulate",
 ]
 
 # The module that defines each name.
 _MODULES = {
-    **dict.fromkeys(("PROBES", "Run", "simulate"), "run.simulate"),
+    **dict.fromkeys(("PROBES", "Prepared", "prepare"), "run.prepared"),
     **dict.fromkeys(("Trace", "TraceRow"), "launch.tracing"),
     **dict.fromkeys(("check", "portability"), "front_end"),
     **dict.fromkeys(("Device", "devices"), "models"),
@@ -66,8 +70,10 @@ _MODULES = {
     "Module": "wgsl.typed",
     "Move": "explore.witness",
     "Progress": "explore.verdicts",
+    "Run": "run.result",
     "Sampler": "bindings.samplers",
     "Site": "run.site",
+    "simulate": "run.simulate",
 }
 
 if not TYPE_CHECKING:  # a type checker would accept any name

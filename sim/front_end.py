@@ -11,8 +11,10 @@ from .wgsl.diagnostics import Diagnostic, fail, limits_are_errors
 from .wgsl.regular_files import require_regular
 from .wgsl.source import Source
 from .wgsl.typed import Module
+from .without_gc import without_gc
 
 
+@without_gc()
 def check(
     wgsl: str | Path,
     *,

@@ -15,7 +15,7 @@ from bankshot.sim import dump
 from bankshot.sim.codegen.program_text import TEMPLATES
 from bankshot.sim.ir.dump import literal
 from bankshot.sim.machine import opcodes
-from bankshot.sim.run.simulate import dump_stage, prepare
+from bankshot.sim.run.prepared import dispatch_of, dump_stage
 from bankshot.sim.wgsl.check.check_module import check
 
 ROOT = Path(__file__).parent.parent
@@ -36,7 +36,7 @@ BINDINGS = {
 def prepared(name, **given):
     text = (FILES / f"{name}.wgsl").read_text(encoding="utf-8")
     module = bankshot.check(text, name=f"{name}.wgsl")
-    return prepare(module, grid=1, bindings=BINDINGS[name], **given)
+    return dispatch_of(module, grid=1, bindings=BINDINGS[name], **given)
 
 
 @pytest.mark.parametrize("stage", COMPARED)
@@ -71,7 +71,7 @@ def test_every_kernel_can_be_printed_and_is_printed_the_same_again(plan):
     case = next(iter(plan.cases()))
 
     def shown():
-        dispatch = prepare(check(source_of(case.kernel)), **case.launch)
+        dispatch = dispatch_of(check(source_of(case.kernel)), **case.launch)
         return [dump_stage(stage, dispatch) for stage in COMPARED]
 
     first = shown()
@@ -114,7 +114,7 @@ LOOPS = {
 def test_the_parts_of_a_loop_are_printed_if_it_has_them(text):
     declared = "@group(0) @binding(0) var<storage, read_write> y: array<u32, 4>;"
     module = bankshot.check(f"{declared} @compute @workgroup_size(1) fn main() {{ {text} }}")
-    shown = dump_stage("ir", prepare(module, grid=1, bindings={"y": np.zeros(4, np.uint32)}), "none")
+    shown = dump_stage("ir", dispatch_of(module, grid=1, bindings={"y": np.zeros(4, np.uint32)}), "none")
     lines = [line.strip(" {}") for line in shown.splitlines() if "//" not in line]
     parts = [part for line in lines for part in re.findall("^(loop|while|body|continuing|break if)", line)]
     assert tuple(parts) == LOOPS[text]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "bankshot"
 TOPS = ("bankshot", "sim", "oracle")
 
-_LANGUAGE = ("sim.fast_dataclass", "sim.bounded_cache", "sim.scalar", "sim.wgsl", "sim.ir")
+_LANGUAGE = ("sim.fast_dataclass", "sim.bounded_cache", "sim.without_gc", "sim.scalar", "sim.wgsl", "sim.ir")
 _PROGRAM = (*_LANGUAGE, "sim.machine", "sim.lowering", "sim.analysis", "sim.instrument", "sim.codegen")
 _SIM = (
     *_PROGRAM,
@@ -57,12 +57,13 @@ _ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
 ROOMS: dict[str, tuple[str, ...]] = {
     "sim.fast_dataclass": (),
     "sim.bounded_cache": (),
+    "sim.without_gc": (),
     "sim.disk_cache": (),
     "sim.child_program": (),
     "sim.scalar": ("sim.fast_dataclass",),
     "sim.models": ("sim.fast_dataclass",),
     "sim.wgsl": ("sim.fast_dataclass", "sim.bounded_cache", "sim.scalar"),
-    "sim.front_end": ("sim.wgsl", "sim.models"),
+    "sim.front_end": ("sim.wgsl", "sim.models", "sim.without_gc"),
     "sim.ir": ("sim.fast_dataclass", "sim.scalar", "sim.wgsl"),
     "sim.machine": ("sim.fast_dataclass", "sim.disk_cache", "sim.child_program", "sim.scalar", "sim.models"),
     "sim.lowering": (*_LANGUAGE, "sim.machine"),
@@ -125,7 +126,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 # Room -> the modules and rooms that it may import only for types: reports read results, and run nothing.
 TYPES_ONLY: dict[str, tuple[str, ...]] = {
     "oracle.reports": (
-        "sim.run.simulate",
+        "sim.run.result",
         "sim.run.dispatch",
         "sim.launch",
         "oracle.judge.audit",

@@ -33,7 +33,7 @@ from .swizzles import Swizzle, swizzles
 
 if TYPE_CHECKING:
     from ...sim.findings.finding import Finding
-    from ...sim.run.simulate import Run
+    from ...sim.run.result import Run
     from ...sim.run.site import Site
     from ...sim.wgsl.typed import Module
 

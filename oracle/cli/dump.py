@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...sim import dump
-from ...sim.run.simulate import dump_stage, prepare
+from ...sim.run.prepared import dispatch_of, dump_stage
 from ..manifests.binding_checks import fit
 from ..manifests.cases import Plan
 from ..manifests.reflection import check_module
@@ -23,7 +23,7 @@ def dump_kernels(work: Sequence[Plan], device: str, probes: str, stages: Sequenc
         for case in plan.cases():
             module = check_module(case.kernel)
             fit(case, module)
-            dispatch = prepare(module, **case.launch, device=device)
+            dispatch = dispatch_of(module, **case.launch, device=device)
             for stage in stages:
                 heading = f"{dump.heading(stage, dispatch.pipeline)}\n" if has_heading else ""
                 yield heading + dump_stage(stage, dispatch, names)

@@ -15,12 +15,12 @@ from .difference import Array, Difference, Mask
 
 if TYPE_CHECKING:
     from ...sim.findings.finding import Finding
-    from ...sim.run import simulate
+    from ...sim.run.result import Run as SimulatorRun
 
 Outputs = Mapping[str, Array]
 
 
-def outputs_of(run: simulate.Run) -> Outputs:
+def outputs_of(run: SimulatorRun) -> Outputs:
     """Return the outputs of a run on generated inputs, which are given by name and as arrays."""
     return cast(Outputs, run.outputs)
 
@@ -31,7 +31,7 @@ class Run:
 
     recipe: Recipe
     given: Mapping[str, Any]
-    result: simulate.Run
+    result: SimulatorRun
 
     def findings(self, code: str) -> list[Finding]:
         """Return the findings with a code."""
@@ -65,7 +65,7 @@ class Candidate(Protocol):
     @property
     def pipeline(self) -> typed.Pipeline: ...
 
-    def simulate(self, given: Mapping[str, Any], text: str | None = None, **options: Any) -> simulate.Run:
+    def simulate(self, given: Mapping[str, Any], text: str | None = None, **options: Any) -> SimulatorRun:
         """Run in the simulator, optionally another text; `options` are those of `bankshot.simulate`."""
         ...
 

@@ -49,7 +49,7 @@ from .embedded import Shader
 from .evidence import EVIDENCE, compare_exactly
 
 if TYPE_CHECKING:
-    from ...sim.run.simulate import Run as SimulatorRun
+    from ...sim.run.result import Run as SimulatorRun
 
 _Number = TypeVar("_Number", bound=np.generic)
 

@@ -24,7 +24,7 @@ from ..manifests.reflection import check_module
 from .wgsl_probes import HEADER_WORDS, LOG, MOST_LANES, MOST_PROBES, ROW_WORDS, Probe, instrument
 
 if TYPE_CHECKING:
-    from ...sim.run.simulate import Run
+    from ...sim.run.result import Run
 
 _MOST_ROWS = 1 << 22
 

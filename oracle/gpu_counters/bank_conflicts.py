@@ -20,7 +20,7 @@ from .access_trace import record, requests
 from .wgsl_probes import MOST_LANES
 
 if TYPE_CHECKING:
-    from ...sim.run.simulate import Run
+    from ...sim.run.result import Run
 
 PLACES = 3
 _MOST_ROWS = 1 << 18

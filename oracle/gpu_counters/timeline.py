@@ -23,7 +23,7 @@ from .access_trace import Request, record, requests, require_inside
 from .wgsl_probes import MOST_LANES
 
 if TYPE_CHECKING:
-    from ...sim.run.simulate import Run
+    from ...sim.run.result import Run
     from ...sim.wgsl.typed import Pipeline
 
 KINDS = {"store": "write", "load": "read", "atomic": "update"}  # a site's kind, and its name in a timeline

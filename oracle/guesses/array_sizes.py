@@ -23,7 +23,7 @@ from .invented_inputs import Recipe
 from .size_uses import SizeUses, numbers_of
 
 if TYPE_CHECKING:
-    from ...sim.run.simulate import Run
+    from ...sim.run.result import Run
 
 ELEMENTS = 1 << 16  # of an array whose size is unknown
 BUDGET = 1 << 16  # loop iterations of a workgroup

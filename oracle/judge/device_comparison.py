@@ -74,7 +74,7 @@ def judged(run: Run) -> Charged:
 
 
 def _on(run: Run, name: str, simulate: Simulate) -> Charged:
-    from ...sim.run.simulate import sized
+    from ...sim.run.prepared import sized
 
     device = sized(get(name), run.pipeline)
     if lanes_of(run.device) != lanes_of(device):

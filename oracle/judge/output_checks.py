@@ -32,7 +32,7 @@ from .coverage import REFERENCE, CaseOutcome
 
 if TYPE_CHECKING:
     from ...sim import Finding, Run
-    from ...sim.run.simulate import Writer
+    from ...sim.run.result import Writer
     from ...sim.wgsl.source import Span
 
 ON_GPU = "wgpu on "  # an adapter's name, in what an output is checked against

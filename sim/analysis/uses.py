@@ -5,6 +5,7 @@ Codegen and the passes over ir rely on these facts. They hold as long as the ir 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import field
@@ -256,7 +257,9 @@ class _Order:
             for start, end in self._loops:
                 if read < start <= last <= end:
                     last = end
-            if any(read < write < last for write in self._writes.get(value.imm, [])):
+            writes = self._writes.get(value.imm, [])  # in ascending order
+            next_write = bisect_right(writes, read)
+            if next_write < len(writes) and writes[next_write] < last:
                 self._uses.copies.add(value)
 
     def _region(self, region: Region) -> None:

@@ -83,6 +83,12 @@ class Bound:
         """Whether the shader can store to it."""
         return self.variable.space == "storage" and self.variable.access in ("read_write", "write")
 
+    def with_data(self, data: NDArray[np.uint8]) -> Bound:
+        """Return the binding with other bytes: `replace` takes ten times as long."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), data=data)
+        return made
+
     def byte_of(self, element: int) -> int:
         """Return the byte at which an element of the given value begins; the elements of bytes are bytes."""
         if is_array(self.given):

@@ -6,7 +6,7 @@ checked before anything runs. `texture_arrays` and `samplers` bind textures and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
@@ -45,27 +45,61 @@ def hide(shadows: Iterable[Shadow], bound: list[Bound], dtype: DTypeLike) -> dic
 
 
 def bind(pipeline: Pipeline, bindings: Bindings) -> list[Bound]:
-    """Match the values given with the variables that the entry point uses.
+    """Match the values given with the variables that the entry point uses (see `Binder`)."""
+    return Binder(pipeline, {}).bind(bindings)
 
-    A bound array shares its memory with the array given. Raises `WgslError`, which names the binding.
+
+class Binder:
+    """Matches values with the variables that an entry point uses, again and again.
+
+    `lasting`: values of bindings that `bind` need not be given. They are copied, and checked here.
     """
-    given = cast("Mapping[Key, object]", bindings)
-    wanted = [v for v in pipeline.globals if _bindable(v)]
-    by_key: dict[Key, Variable] = {v.name: v for v in wanted} | {v.binding: v for v in wanted if v.binding}
-    bindable = [v for v in pipeline.module.globals if _bindable(v)]
-    declared = {v.name for v in bindable} | {v.binding for v in bindable}
-    for key in given:
-        if key not in by_key and key not in declared:
-            raise _unknown(key, wanted)
-    bound: list[Bound] = []
-    for variable in wanted:
-        keys: list[Key] = [k for k in (variable.name, variable.binding) if k is not None and k in given]
-        if not keys:
-            raise _missing(variable, pipeline.store_types[variable])
-        if len(keys) > 1:
-            raise fail("bound-twice", f"{variable.name} is given by name and as {variable.binding}", variable.span)
-        bound.append(_bound(variable, pipeline.store_types[variable], keys[0], given[keys[0]]))
-    return bound
+
+    def __init__(self, pipeline: Pipeline, lasting: Bindings) -> None:
+        self._types = {v: pipeline.store_types[v] for v in pipeline.globals if _bindable(v)}
+        bindable = [v for v in (*self._types, *pipeline.module.globals) if _bindable(v)]
+        self._keys = {v.name for v in bindable} | {v.binding for v in bindable}
+        self._fits: dict[Variable, tuple[np.dtype[Any], int]] = {}  # type and bytes of the last array that was checked
+        bound = self._given(cast("Mapping[Key, object]", lasting))
+        self._lasting = {each.variable: each.with_data(each.data.copy()) for each in bound}
+
+    def bind(self, bindings: Bindings) -> list[Bound]:
+        """Return the binding of each variable. A bound array shares its memory with the array given.
+
+        Raises `WgslError`, which names the binding.
+        """
+        bound = {each.variable: each for each in self._given(cast("Mapping[Key, object]", bindings))}
+        if len(bound) == len(self._types):
+            return [*bound.values()]
+        bound = self._lasting | bound
+        for variable, type_ in self._types.items():
+            if variable not in bound:
+                raise _missing(variable, type_)
+        return [bound[variable] for variable in self._types]
+
+    def _given(self, given: Mapping[Key, object]) -> Iterator[Bound]:
+        """Yield the bindings that are given."""
+        for key in given:
+            if key not in self._keys:
+                raise _unknown(key, [*self._types])
+        for variable, type_ in self._types.items():
+            place = variable.binding
+            key = variable.name if variable.name in given else place
+            if key is None or key not in given:
+                continue
+            if key is not place and place in given:
+                raise fail("bound-twice", f"{variable.name} is given by name and as {place}", variable.span)
+            yield self._bound(variable, type_, key, given[key])
+
+    def _bound(self, variable: Variable, type_: t.Type, key: Key, value: object) -> Bound:
+        if type(value) is not np.ndarray or isinstance(type_, t.Texture | t.Sampler):
+            return _bound(variable, type_, key, value)
+        fits = value.dtype, value.nbytes
+        if self._fits.get(variable) == fits:
+            return Bound(variable, type_, key, value, _bytes_of(value))
+        bound = _bound(variable, type_, key, value)
+        self._fits[variable] = fits
+        return bound
 
 
 def _bindable(variable: Variable) -> bool:
@@ -136,8 +170,12 @@ def _as_bytes(variable: Variable, type_: t.Type, value: object) -> NDArray[np.ui
         return np.frombuffer(bytes(value), np.uint8)
     if is_array(value):
         _check_dtype(variable, type_, value)
-        return np.ascontiguousarray(value).ravel().view(np.uint8)
+        return _bytes_of(value)
     return _packed(variable, type_, value)
+
+
+def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).ravel().view(np.uint8)
 
 
 def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None:

@@ -28,6 +28,7 @@ from ..ir.verify import checked
 from ..lowering.lower import lower
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
+from ..without_gc import without_gc
 from .checked_sums import join_checks
 from .copies import drop_copies
 from .emit import Emitter
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 INSTRUCTION_PASSES = {"checked": join_checks, "rename": drop_copies, "tiles": tile, "wide": mark_wide_accesses}
 
 
+@without_gc()
 def build(
     pipeline: Pipeline,
     *,
@@ -69,6 +71,7 @@ def build(
     return _finish(pipeline, ready, probes, lanes, passes=passes, interleaved=interleaved > 0)
 
 
+@without_gc()
 def lowered(
     pipeline: Pipeline,
     *,

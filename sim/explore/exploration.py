@@ -12,7 +12,7 @@ from ..bindings.binding import Key, Output
 from ..fast_dataclass import sealed
 from ..models import Device
 from ..run.dispatch import Dispatch
-from ..run.simulate import prepare
+from ..run.prepared import dispatch_of
 from ..wgsl.diagnostics import Diagnostic, fail, limits_are_errors
 from ..wgsl.typed import Module
 from .barriers import Barrier, judge_barriers
@@ -24,7 +24,7 @@ from .witness import Move, moves
 
 if TYPE_CHECKING:
     from ..bindings.binding import Bindings
-    from ..run.simulate import Overrides
+    from ..run.prepared import Overrides
 
 
 @sealed
@@ -108,7 +108,7 @@ def explore(
         raise fail("unknown-option", f"memory must be one of {', '.join(MODELS)}, not {memory!r}", None)
     models = [known_model(each) for each in ([progress] if isinstance(progress, str) else progress)]
     known_model(within)
-    dispatch = prepare(
+    dispatch = dispatch_of(
         wgsl,
         grid=grid,
         bindings=bindings,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ _LINE = 64  # bytes
 _ALIGN = texture_handles.TEXELS  # bytes: bindings share no line of memory or of texels
 _FRESH = 1 << 25  # bytes: above, the system provides zeroed pages on first use
 _COPIED = 1 << 18  # bytes that a thread copies at a time
-_WORTH = 1 << 20  # bytes: below, one thread is done before another wakes up
+_WORTH = 1 << 22  # bytes: below, one thread is done before another wakes up
 
 Bytes = NDArray[np.uint8]
 
@@ -39,14 +38,16 @@ class DeviceMemory:
 def _lined_up(make: Callable[[int, Any], NDArray[np.uint32]], count: int) -> NDArray[np.uint32]:
     """Allocate words from the start of a cache line on: a vector across two lines costs twice as much."""
     room = make(count + _LINE // 4, np.uint32)
-    first = -room.ctypes.data % _LINE // 4
+    address, _ = room.__array_interface__["data"]
+    first = -address % _LINE // 4
     return room[first : first + count]
 
 
 def make_device_memory(bound: list[Bound]) -> DeviceMemory:
     """Allocate memory for all bindings and copy their contents."""
     device_memory, pairs = _laid_out(bound)
-    _copy(pairs)
+    is_zeroed = device_memory.words.nbytes > _FRESH
+    _copy([pair for each, pair in zip(bound, pairs, strict=True) if not (is_zeroed and isinstance(each, Blank))])
     return device_memory
 
 
@@ -56,7 +57,9 @@ def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
     Data of a read-only binding is a view of that memory; a writable one has a copy of its own, too.
     """
     device_memory, pairs = _laid_out(bound)
-    kept = [replace(b, data=np.empty_like(b.data) if b.writable else device_memory.part(b)) for b in bound]
+    kept: list[Bound] = []
+    for each, (part, data) in zip(bound, pairs, strict=True):
+        kept.append(each.with_data(np.empty_like(data) if each.writable else part))
     _copy(pairs + [(new.data, old.data) for new, old in zip(kept, bound, strict=True) if old.writable])
     return kept, device_memory
 
@@ -69,19 +72,23 @@ def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes
     size = max(_ALIGN, ends[-1])
     is_fresh = size > _FRESH
     places = {each.variable.name: start for each, start in zip(bound, ends, strict=False)}
-    device_memory = DeviceMemory(places, _lined_up(np.zeros if is_fresh else np.empty, size // 4))
-    if is_fresh:
-        bound = [each for each in bound if not isinstance(each, Blank)]
-    else:
-        memory = device_memory.words.view(np.uint8)
-        for each, start, end in zip(bound, ends, ends[1:], strict=False):
-            memory[start + len(each.data) : end] = 0
-    return device_memory, [(device_memory.part(each), each.data) for each in bound]
+    words = _lined_up(np.zeros if is_fresh else np.empty, size // 4)
+    memory, pairs = words.view(np.uint8), list[tuple[Bytes, Bytes]]()
+    for each, start, end in zip(bound, ends, ends[1:], strict=False):
+        last = start + len(each.data)
+        pairs.append((memory[start:last], each.data))
+        if not is_fresh and last < end:
+            memory[last:end] = 0
+    return DeviceMemory(places, words), pairs
 
 
 def _copy(pairs: list[tuple[Bytes, Bytes]]) -> None:
     """Copy each pair's second member into the first, on as many threads as pay off."""
     size = sum(len(data) for _, data in pairs)
+    if size < 2 * _WORTH:
+        for into, data in pairs:
+            into[:] = data
+        return
     threads = max(1, min(processors(), size // _WORTH))
     step = _COPIED if threads > 1 else max(1, size)
     left = iter([(a[i : i + step], b[i : i + step]) for a, b in pairs for i in range(0, len(b), step)])

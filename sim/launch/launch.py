@@ -212,13 +212,15 @@ class Launch:
             if free:
                 workspace = free.pop()
             else:
-                workspace = Workspace(template, params, shadows.setdefault(number, self.race_shadow.shadow()))
+                shadow = shadows.setdefault(number, self.race_shadow.shadow())
+                workspace = template.workspace().begin(params, shadow)
             outcome = workspace.run(first, last)
             free.append(workspace)
             return outcome
 
         outcomes = run_parts(run_part, parts, threads, numbers, progress)
         seen = list(shadows.values())
+        template.keep(workspace for each in idle.values() for workspace in each)
         self.stores_overlap = threads > 1 and (
             self.race_shadow.overlap(seen) or any(map(self._stores_outside, outcomes))
         )
@@ -246,7 +248,7 @@ class Launch:
 
         The run gives the same results if no workgroup reads what another has stored.
         """
-        workspace = Workspace(self._template(), self._params(), self.race_shadow.shadow())
+        workspace = self._template().workspace().begin(self._params(), self.race_shadow.shadow())
         return workspace.sample_loop_lanes(self.count // 2, _SAMPLED)
 
     @cached_property

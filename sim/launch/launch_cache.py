@@ -40,7 +40,7 @@ class LaunchSetup:
 
     @property
     def nbytes(self) -> int:
-        return _LEAST + (0 if self.template is None else self.template.image.nbytes)
+        return _LEAST + (0 if self.template is None else self.template.nbytes)
 
 
 class LaunchSetups:

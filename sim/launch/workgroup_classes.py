@@ -9,7 +9,9 @@ addresses would be out of bounds where that of the first is not (or the reverse)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import field, replace
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +20,10 @@ from ..analysis.tabulate import TABLE
 from ..analysis.workgroup_equivalence import Axes, Equivalence, Form, Moving, Unproven, find_equivalence
 from ..bindings.binding import Bound
 from ..bindings.buffers import blank
+from ..bounded_cache import remember
 from ..codegen.build import Draft
 from ..codegen.program import Program
-from ..fast_dataclass import frozen
+from ..fast_dataclass import entity, frozen
 from ..ir.ir import Value
 from ..machine import layout as at
 from ..models import Device
@@ -32,6 +35,8 @@ from .partition import Outcome, times, total
 _TABLE_WORDS = (1 << 23) + 1  # values computed at once; large enough that unused pages take no memory
 _MOST_WORKGROUPS = 1 << 24  # of a grid that can be classified
 _MOST_ROUNDS = 64  # of splitting classes
+_MOST_ANALYSES = 4  # that are kept for a program
+_MOST_TABULATED = 16  # programs that are kept for an analysis
 _DENSE = 1 << 40  # keys above are renumbered
 
 Numbers = NDArray[np.int64]
@@ -53,8 +58,25 @@ class Classes:
     stores_overlap: bool  # two representatives have stored to one word
 
 
+@entity
+class Analysis:
+    """How workgroups of a program may differ, for any data and grid for which some values are as in `rounds`.
+
+    `rounds`: values in the order in which they were looked at, with what they are in all workgroups. `refused`: why
+    there is no `equivalence`. `program` notes addresses and margins; `tabulated`: programs that compute values.
+    """
+
+    draft: Draft
+    rounds: list[dict[Value, int | None]] = field(default_factory=lambda: list[dict[Value, int | None]]())
+    refused: str = ""
+    equivalence: Equivalence | None = None
+    program: Program | None = None
+    tabulated: dict[tuple[Any, ...], Program] = field(default_factory=lambda: dict[tuple[Any, ...], Program]())
+
+
 def run_classes(
-    draft: Draft,
+    analyses: list[Analysis],
+    make_draft: Callable[[], Draft],
     bound: list[Bound],
     grid: tuple[int, int, int],
     device: Device,
@@ -63,47 +85,69 @@ def run_classes(
 ) -> Classes:
     """Run one workgroup of each class. `without_probes`: see `Launch`.
 
+    `analyses`: those of earlier runs of the draft, to which that of this run is added.
+
     Raises `Unproven` if data decides what workgroups do, or if too many of them differ.
     """
-    return _Classifier(draft, bound, grid, device, options, without_probes).run()
+    return _Classifier(analyses, make_draft, bound, grid, device, options, without_probes).run()
 
 
 class _Classifier:
     def __init__(
         self,
-        draft: Draft,
+        analyses: list[Analysis],
+        make_draft: Callable[[], Draft],
         bound: list[Bound],
         grid: tuple[int, int, int],
         device: Device,
         options: RunOptions,
         without_probes: Callable[[Numbers], Stopped | None],
     ) -> None:
-        self._draft = draft
         self._without_probes = without_probes
         self._grid = grid
         self._count = int(np.prod(grid))
         self._device = device
         self._options = options
-        self._lanes = int(np.prod(draft.pipeline.workgroup_size))
         self._bound = [*bound, blank(TABLE, _TABLE_WORDS, np.uint32)]
         self._memory = make_device_memory(self._bound)
         self._bases: dict[Value, NDArray[np.uint32]] = {}  # value of each atom in lane 0, by position
-        self._equivalence = self._find_equivalence()
-        draft.watch(self._equivalence.comparisons)
-        self._program = draft.program()
-        self._any = self._launch(self._program, np.zeros(1, np.int64))
-
-    def _find_equivalence(self) -> Equivalence:
         if self._count > _MOST_WORKGROUPS:
             raise Unproven(f"a grid of more than {_MOST_WORKGROUPS:,} workgroups is not looked at")
+        analysis = next((each for each in analyses if self._applies(each)), None)
+        if analysis is None:
+            analysis = self._analysed(make_draft())
+            analyses[:] = [analysis, *analyses[: _MOST_ANALYSES - 1]]
+        if analysis.equivalence is None or analysis.program is None:
+            raise Unproven(analysis.refused)
+        self._analysis, self._equivalence, self._program = analysis, analysis.equivalence, analysis.program
+        self._any = self._launch(self._program, np.zeros(1, np.int64))
+
+    def _applies(self, analysis: Analysis) -> bool:
+        """Whether the values that an analysis has looked at are the same here."""
+        return all(self._numbers(analysis, [*known]) == known for known in analysis.rounds)
+
+    def _analysed(self, draft: Draft) -> Analysis:
+        analysis, numbers = Analysis(draft), dict[Value, int | None]()
+        try:
+            equivalence = find_equivalence(draft.lowered, numbers)
+            while equivalence.unknown:
+                analysis.rounds.append(self._numbers(analysis, equivalence.unknown))
+                numbers |= analysis.rounds[-1]
+                equivalence = find_equivalence(draft.lowered, numbers)
+        except Unproven as reason:
+            analysis.refused = str(reason)
+            return analysis
+        draft.watch(equivalence.comparisons)
+        analysis.equivalence, analysis.program = equivalence, draft.program()
+        return analysis
+
+    def _numbers(self, analysis: Analysis, values: list[Value]) -> dict[Value, int | None]:
+        """Return the number that each value is in all workgroups; None where it differs."""
         numbers: dict[Value, int | None] = {}
-        while True:
-            equivalence = find_equivalence(self._draft.lowered, numbers)
-            if not equivalence.unknown:
-                return equivalence
-            for _, value, rows in self._tables(equivalence.unknown, frozenset()):
-                first = rows.item(0)
-                numbers[value] = first if np.all(rows == first) else None
+        for _, value, rows in self._tables(analysis, values, frozenset()):
+            first = rows.item(0)
+            numbers[value] = first if np.all(rows == first) else None
+        return numbers
 
     def run(self) -> Classes:
         pending = self._members(self._keys())
@@ -156,21 +200,26 @@ class _Classifier:
         count, step = self._workgroups(axes)
         return workgroups // step % count
 
-    def _tables(self, values: list[Value], axes: Axes) -> Iterator[tuple[int, Value, NDArray[np.uint32]]]:
+    def _tables(
+        self, analysis: Analysis, values: list[Value], axes: Axes
+    ) -> Iterator[tuple[int, Value, NDArray[np.uint32]]]:
         """Compute values for all workgroups. Yields a first position, a value, and its numbers[position, lane]."""
         count, step = self._workgroups(axes)
-        room = _TABLE_WORDS // (self._lanes * max(1, len(values)))
+        lanes = prod(analysis.draft.pipeline.workgroup_size)
+        room = _TABLE_WORDS // (lanes * max(1, len(values)))
         if not values:
             return
         if not room:
             raise Unproven(f"{len(values):,} values decide what a workgroup does")
-        program = self._draft.tabulated(values, step, room)
+        program = remember(
+            analysis.tabulated, (*values, step), lambda: analysis.draft.tabulated(values, step, room), _MOST_TABULATED
+        )
         for first in range(0, count, room):
             launch = self._launch(program, np.arange(first, min(first + room, count)) * step)
             launch.run()
-            size = launch.count * len(values) * self._lanes
+            size = launch.count * len(values) * lanes
             start = self._memory.places[TABLE.name] // 4
-            table = self._memory.words[start : start + size].reshape(launch.count, len(values), self._lanes)
+            table = self._memory.words[start : start + size].reshape(launch.count, len(values), lanes)
             for number, value in enumerate(values):
                 yield first, value, table[:, number]
 
@@ -196,7 +245,7 @@ class _Classifier:
         count, _ = self._workgroups(axes)
         numbers = {value: (_Rows(), np.zeros(count, np.int64)) for value in values}
         self._bases |= {atom: np.zeros(count, np.uint32) for atom in atoms}
-        for first, value, rows in self._tables(values, axes):
+        for first, value, rows in self._tables(self._analysis, values, axes):
             here = slice(first, first + len(rows))
             if value in self._bases:
                 self._bases[value][here] = rows[:, at.FIRST_LANE]
@@ -212,7 +261,7 @@ class _Classifier:
         """Return the coefficients of an atom in addresses, each with the units per line of that memory."""
         found: set[tuple[int, int]] = set()
         for moving in self._equivalence.accesses:
-            access = self._draft.lowered.accesses[moving.item.access]
+            access = self._analysis.draft.lowered.accesses[moving.item.access]
             if atom in moving.form and access.space == "storage":
                 found.add((moving.form[atom], self._any.line(access)))
         return found

@@ -5,7 +5,7 @@ A template never changes once it is made, so every run begins with the same byte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate, count
 from typing import Any, cast
@@ -22,6 +22,8 @@ from .partition import Outcome
 
 _NO_SNAPSHOT = np.zeros(1, np.uint32)
 _TURNS = slice(at.TURNS, at.TURNS + at.MOST_LOOPS)
+_MOST_KEPT = 1 << 20  # bytes of a workspace that is kept: to allocate a larger one takes no more time than to clear it
+_MOST_IDLE = 8  # workspaces that are kept: as many as threads usually run at once
 _LINE = 64  # bytes of the cache: a vector across two lines costs twice as much
 _LAUNCHED = (
     *(at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP),
@@ -110,42 +112,76 @@ class Template:
         self.configs, self.registers, self.workgroup_memory = part[configs], part[registers], part[workgroup_memory]
         self.snapshot = slice(headers[snapshot], ends[snapshot])
         self.tabled = [part[i] for i in (access, watch.table, probes.traced)]
+        self._idle: list[Workspace] = []
+
+    def workspace(self) -> Workspace:
+        """Return a workspace: one that an earlier launch has used, or a new one."""
+        try:
+            return self._idle.pop()
+        except IndexError:  # another thread may have taken the last
+            return Workspace(self)
+
+    def keep(self, workspaces: Iterable[Workspace]) -> None:
+        """Keep workspaces for launches to come."""
+        for workspace in workspaces:
+            workspace.end()
+            if len(self._idle) < _MOST_IDLE and self.size <= _MOST_KEPT:
+                self._idle.append(workspace)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its image and of the workspaces that it keeps."""
+        return self.image.nbytes + self.size * len(self._idle)
 
 
 class Workspace:
-    """Memory for one run of the machine at a time, on one part of a launch after another."""
+    """Memory for one run of the machine at a time, on one part of a launch after another.
 
-    def __init__(self, template: Template, params: LaunchParams, shadow: Shadow) -> None:
+    `begin` starts a launch, and `end` frees what belongs to it; then another may begin.
+    """
+
+    def __init__(self, template: Template) -> None:
         room = np.zeros(template.size + _LINE, np.uint8)
         start, _ = room.__array_interface__["data"]
         self._memory = memory = room[-start % _LINE :]
-        address = start + -start % _LINE
-        memory[: template.image.size] = template.image
-        record = template.record.of(memory)
-        record[template.moved] += address
-        record[template.replaced] = [
-            number for array in (*params.shared, *shadow, _NO_SNAPSHOT) for number in header(array)
-        ]
-        self._record = record
-        self._configs = template.configs.of(memory)
-        self._configs[:, _LAUNCHED] = params.config
-        self._long_loops = params.long_loops
+        self._address = start + -start % _LINE
+        self._template, self._used = template, False
+        self._record, self._configs = template.record.of(memory), template.configs.of(memory)
+        self._registers, self._workgroup_memory = template.registers.of(memory), template.workgroup_memory.of(memory)
         self._is_divided = len(self._configs) > 1  # such a batch cannot go on once it has paused
-        self._configs[:, at.WORK] = self._long_loops.work if self._is_divided else self._long_loops.first_pause
-        for part, table in zip(template.tabled, (params.access, params.watched, params.traced), strict=True):
-            part.of(memory)[...] = table
-        registers = template.registers.of(memory)
-        for row, value in params.rows.items():
-            registers[:, row] = value
-        storage, *_ = params.shared
-        workgroup_memory, registers = template.workgroup_memory.of(memory), registers[0]
-        self._state_of_batch = {"registers": registers, "workgroup": workgroup_memory, "storage": storage}
-        self._template, self._kept, self._snapshot = template, (params, shadow), _NO_SNAPSHOT
-        self._paused: PausedBatch | None = None
+        self._tabled = [part.of(memory) for part in template.tabled]
         *self._lists, self._worked, _, self._progress = self._state = [
             part.of(memory) for part in (*template.lists, *template.state)
         ]
-        self._fresh, self._run = True, machine().ready(address)
+        self._paused: PausedBatch | None = None
+        self._params: LaunchParams | None = None
+        self._run = machine().ready(self._address)
+
+    def begin(self, params: LaunchParams, shadow: Shadow) -> Workspace:
+        """Begin a launch, with every byte as in the template. Returns the workspace."""
+        memory, template = self._memory, self._template
+        memory[: template.image.size] = template.image
+        if self._used:
+            memory[template.image.size : template.size] = 0
+        self._used = self._fresh = True
+        self._record[template.moved] += self._address
+        self._record[template.replaced] = [
+            number for array in (*params.shared, *shadow, _NO_SNAPSHOT) for number in header(array)
+        ]
+        self._configs[:, _LAUNCHED] = params.config
+        long_loops = params.long_loops
+        self._configs[:, at.WORK] = long_loops.work if self._is_divided else long_loops.first_pause
+        for part, table in zip(self._tabled, (params.access, params.watched, params.traced), strict=True):
+            part[...] = table
+        for row, value in params.rows.items():
+            self._registers[:, row] = value
+        self._params, self._shadow, self._snapshot = params, shadow, _NO_SNAPSHOT
+        return self
+
+    def end(self) -> None:
+        """Drop what belongs to the launch."""
+        self._params = self._shadow = self._paused = None
+        self._snapshot = _NO_SNAPSHOT
 
     def run(self, first: int, last: int) -> Outcome:
         """Run workgroups `first` to `last` (exclusive) of a launch.
@@ -199,14 +235,21 @@ class Workspace:
         while True:
             place = start + self._run()
             batch = self._paused = self._paused_batch(place)
-            if (
-                batch is None
-                or self._is_divided
-                or not self._long_loops.goes_on(batch, self._state_of_batch, self._keep)
-            ):
+            if batch is None or self._is_divided or not self._goes_on(batch):
                 return place - first
             self._configs[:, at.FIRST_WORKGROUP] = start = batch.first
             self._configs[:, at.RESUMES] = 1
+
+    @property
+    def _launch(self) -> LaunchParams:
+        assert self._params is not None
+        return self._params
+
+    def _goes_on(self, batch: PausedBatch) -> bool:
+        """Prepare a batch that has paused to go on, unless it must stop."""
+        storage, *_ = self._launch.shared
+        memory = {"registers": self._registers[0], "workgroup": self._workgroup_memory, "storage": storage}
+        return self._launch.long_loops.goes_on(batch, memory, self._keep)
 
     def _paused_batch(self, place: int) -> PausedBatch | None:
         """Return the batch from this workgroup on, if it has paused: the same one as before, or a new one."""
@@ -214,7 +257,7 @@ class Workspace:
         if not groups.size or (self._paused is not None and self._paused.first == place):
             return self._paused if groups.size else None
         given = int(self._configs[0, at.WORK])
-        return PausedBatch(place, self._progress[int(groups[0])], given, self._long_loops.work)
+        return PausedBatch(place, self._progress[int(groups[0])], given, self._launch.long_loops.work)
 
     def _keep(self, snapshot: NDArray[Any]) -> None:
         """Let the machine compare the state with a snapshot."""

@@ -30,8 +30,9 @@ from ..launch.device_memory import DeviceMemory
 from ..launch.launch import Launch, RunOptions
 from ..launch.long_loops import Stopped
 from ..launch.partition import Outcome
+from ..launch.run_history import history_of
 from ..launch.schedules import LOCKSTEP, Schedule
-from ..launch.workgroup_classes import Classes, run_classes
+from ..launch.workgroup_classes import Analysis, Classes, run_classes
 from ..machine.layout import VECTOR_LANES
 from ..models import Device
 from ..wgsl.check.pipeline import GRANTED
@@ -59,14 +60,21 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
 
 @frozen
 class Dispatch:
-    """Everything that determines a run. `ready_memory`: memories that hold the bindings already, for the first runs;
-    `stops`: how runs without probes were stopped in a loop; `units`: those that had to take turns so that it ended."""
+    """Everything that determines a run.
+
+    `programs`: those of runs without changed options, by probes, with the options; `ready_memory`: memories that hold
+    the bindings already, for the first runs; `stops`: how runs without probes were stopped in a loop; `units`: those
+    that had to take turns so that it ended.
+    """
 
     pipeline: Pipeline
     bound: list[Bound]
     grid: tuple[int, int, int]
     device: Device
     how: RunOptions
+    programs: dict[frozenset[str], tuple[RunOptions, Program]] = field(
+        default_factory=lambda: dict[frozenset[str], tuple[RunOptions, Program]]()
+    )
     ready_memory: list[DeviceMemory] = field(default_factory=lambda: list[DeviceMemory]())
     stops: list[Stopped] = field(default_factory=lambda: list[Stopped]())
     units: list[str] = field(default_factory=lambda: list[str]())
@@ -96,7 +104,7 @@ class Dispatch:
 
     def with_(self, **changes: Any) -> Dispatch:
         """Return the dispatch with other fields, and without what its runs have found so far."""
-        return replace(self, ready_memory=[], stops=[], units=[], **changes)
+        return replace(self, programs={}, ready_memory=[], stops=[], units=[], **changes)
 
     @cached_property
     def influence(self) -> Influence:
@@ -127,7 +135,7 @@ class Dispatch:
         with ever smaller units that take turns, until it ends. If it never does, the last run counts whose state
         repeats.
         """
-        how = replace(self.how, **changes)
+        how = replace(self.how, **changes) if changes else self.how
         sizes = self._sizes(how)
         if how.schedule != LOCKSTEP:
             how = replace(how, schedule=how.schedule.sized(*sizes))
@@ -162,31 +170,51 @@ class Dispatch:
     def _run(
         self, how: RunOptions, probes: frozenset[str], progress: Callable[[int, int], None] | None
     ) -> tuple[Launch, Outcome]:
-        build = partial(_built, self.pipeline, **self._options(probes, how))
-        program = build()
+        program, changed = self.program(probes, how), dict[str, Any]()
         if program.waits and how.schedule == LOCKSTEP:
-            build = partial(build, workgroups_per_batch=1)  # else one waits for another in lockstep with it
-            program = build()
+            changed["workgroups_per_batch"] = 1  # else one waits for another in lockstep with it
+            program = self._built(probes, how, **changed)
         elif program.waits and how.schedule != self._in_turns(how):
             how = replace(how, schedule=self._in_turns(how))
-            build = partial(_built, self.pipeline, **self._options(probes, how))
-            program = build()
+            program = self._built(probes, how)
+        past = history_of(program, self.bound, self.grid, how)
+        if past.stores_overlap:
+            how = replace(how, threads=1)
         device_memory = self.ready_memory.pop() if self.ready_memory else None
         without_probes = partial(self._stopped, how) if program.probe_names else None
         launch = Launch(program, self.bound, self.grid, self.device, how, device_memory, without_probes)
-        if interleaved := self._interleaved(launch):
-            wide = Launch(build(interleaved=interleaved), self.bound, self.grid, self.device, how, launch.device_memory)
+        if past.interleaved is None:
+            past.interleaved = self._interleaved(launch)
+        if past.interleaved:
+            wide = self._built(probes, how, **changed, interleaved=past.interleaved)
+            wide = Launch(wide, self.bound, self.grid, self.device, how, launch.device_memory)
             outcome = wide.run(progress)
             if not wide.depends_on_order or outcome.stopped is not None:
                 return wide, outcome
+            past.interleaved = 0
             launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
         # Where threads wrote to the same words, the result depends on their timing.
         if launch.stores_overlap and outcome.stopped is None:
+            past.stores_overlap = True
             how = replace(how, threads=1)
             launch = Launch(program, self.bound, self.grid, self.device, how, None, without_probes)
             outcome = launch.run()
         return launch, outcome
+
+    def program(self, probes: frozenset[str], how: RunOptions | None = None) -> Program:
+        """Return the program of a run with these probes."""
+        how = self.how if how is None else how
+        known = self.programs.get(probes)
+        if known is not None and known[0] is how:
+            return known[1]
+        program = self._built(probes, how)
+        if how is self.how:
+            self.programs[probes] = how, program
+        return program
+
+    def _built(self, probes: frozenset[str], how: RunOptions, **changed: Any) -> Program:
+        return _built(self.pipeline, **(self._options(probes, how) | changed))
 
     def _in_turns(self, how: RunOptions) -> Schedule:
         """Return its schedule with all workgroups side by side, as units that take turns."""
@@ -227,8 +255,23 @@ class Dispatch:
         """Run one workgroup of each class. Raises `Unproven` where workgroups cannot be classed."""
         probes = self._charged(probes) | {"reach"}
         how = self.how
-        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, policy=how.policy, passes=how.passes)
-        return run_classes(looked_at, self.bound, self.grid, self.device, how, partial(self._stopped, how))
+        options: dict[str, Any] = {
+            "rounding": self.rounding,
+            "probes": probes,
+            "policy": how.policy,
+            "passes": how.passes,
+        }
+        key = ("classes", self.device, *options.values())
+        analyses = remember(self.pipeline.kept, key, list[Analysis], _MOST_PROGRAMS)
+        return run_classes(
+            analyses,
+            partial(draft, self.pipeline, **options),
+            self.bound,
+            self.grid,
+            self.device,
+            how,
+            partial(self._stopped, how),
+        )
 
     def _charged(self, probes: frozenset[str]) -> frozenset[str]:
         """Return the probes, with merged accesses where the device merges them."""

@@ -11,7 +11,7 @@ from .counters import SUMMARY, Counter
 from .site import Site
 
 if TYPE_CHECKING:
-    from .simulate import Run
+    from .result import Run
 
 _MOST_LINES = 5
 _COLOURS = {"error": "light-dark(#b3261e, #ff8a80)", "warning": "light-dark(#8a5a00, #ffcc66)"}

@@ -460,7 +460,8 @@ class Pipeline:
 
     `values` maps the overrides used to their values. `globals` are the variables statically accessed, and `store_types`
     their types with override-sized arrays resolved. `resolve(type)` resolves such arrays in any type of the module;
-    `fold(expr)` replaces overrides in an expression by their values and folds it as far as possible.
+    `fold(expr)` replaces overrides in an expression by their values and folds it as far as possible. `kept`: what later
+    stages derive from it and use again.
     """
 
     module: Module
@@ -474,3 +475,4 @@ class Pipeline:
     fold: Callable[[Expr], Expr]
     subgroup_size: int | None = None
     warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])
+    kept: dict[tuple[Any, ...], Any] = field(default_factory=lambda: dict[tuple[Any, ...], Any](), repr=False)

@@ -14,7 +14,7 @@ from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.launch import RunOptions
 from bankshot.sim.machine import instruction as field
 from bankshot.sim.machine import opcodes as op
-from bankshot.sim.run import simulate as running
+from bankshot.sim.run import prepared as running
 from tests.ir.test_passes import told
 from tests.programs_made import random_programs as rp
 from tests.programs_made.dispatch import ENTRY, HEAD

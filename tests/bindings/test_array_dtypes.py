@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 STRUCTS = """enable f16;
 struct Mixed { a: f32, b: u32, c: i32, d: f32 }
@@ -31,7 +31,7 @@ DTYPES = ("float16", "float32", "float64", "uint8", "uint16", "uint32", "int32",
 def bound(type_: str, value: np.ndarray) -> np.ndarray:
     text = f"{STRUCTS}@group(0) @binding(0) var<storage, read_write> y: {type_};\n"
     module = bankshot.check(f"{text}@compute @workgroup_size(1) fn main() {{ _ = &y; }}")
-    return prepare(module, grid=1, bindings={"y": value}).bound[0].data
+    return dispatch_of(module, grid=1, bindings={"y": value}).bound[0].data
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -7,7 +7,7 @@ import pytest
 
 import bankshot
 from bankshot.sim.bindings.variation import vary
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 STRUCTS = "struct Same { a: vec3f, b: f32 } struct Mixed { a: vec3f, b: u32 } struct Atomics { a: atomic<u32> }\n"
 
@@ -16,7 +16,7 @@ def varied(type_: str, values: np.ndarray, space: str = "storage, read_write") -
     """The data of a binding before and after, as its own type of number."""
     text = f"@group(0) @binding(0) var<{space}> y: {type_};\n@compute @workgroup_size(1) fn main() {{ _ = &y; }}"
     enable = "enable f16;\n" if "f16" in type_ else ""
-    (bound,) = prepare(bankshot.check(enable + STRUCTS + text), grid=1, bindings={"y": values}).bound
+    (bound,) = dispatch_of(bankshot.check(enable + STRUCTS + text), grid=1, bindings={"y": values}).bound
     return bound.data.view(values.dtype), vary(bound).data.view(values.dtype)
 
 

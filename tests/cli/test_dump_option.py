@@ -11,7 +11,7 @@ from tests.scaling import SHADER as SCALE
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    monkeypatch.setattr("bankshot.sim.run.simulate.measure", lambda *_, **__: pytest.fail("runs"))
+    monkeypatch.setattr("bankshot.sim.run.prepared.measure", lambda *_, **__: pytest.fail("runs"))
     (tmp_path / "scale.wgsl").write_text(SCALE)
     (tmp_path / "scale.toml").write_text(manifest(PARAMS))
     return tmp_path / "scale.toml"

@@ -20,7 +20,7 @@ import numpy as np
 
 from bankshot.sim.explore.deadlocks import dead_ends
 from bankshot.sim.explore.search import Graph, search
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 WORDS = "wxyz"
 Outcome = tuple[int, ...]
@@ -149,7 +149,7 @@ def graph(text: str, place: str, memory: str, reduce: bool = False) -> Graph:
     }
     if place == "workgroup":
         del bindings["m"]
-    return search(prepare(source, grid=groups, bindings=bindings), memory, reduce=reduce)
+    return search(dispatch_of(source, grid=groups, bindings=bindings), memory, reduce=reduce)
 
 
 def outcomes(text: str, place: str = "across", memory: str = "sc", reduce: bool = False) -> set[Outcome]:

@@ -9,7 +9,7 @@ import bankshot
 from bankshot.sim.explore.progress import MODELS
 from bankshot.sim.explore.search import search
 from bankshot.sim.explore.visibility import Visibility
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 from tests.explore.exchange_programs import BY_HAND, wgsl
 
 HEAD = """
@@ -320,7 +320,7 @@ def test_a_compare_exchange_that_fails_stores_nothing():
 def visibility(body):
     """The graph of two workgroups with weak memory, its steps, and what bars some of them."""
     bindings = {"f": np.zeros(4, np.uint32), "y": np.zeros(4, np.uint32)}
-    graph = search(prepare(HEAD.format(size=1, body=body), grid=2, bindings=bindings), "weak")
+    graph = search(dispatch_of(HEAD.format(size=1, body=body), grid=2, bindings=bindings), "weak")
     assert graph.complete
     steps = {(before, unit, after) for before, edges in enumerate(graph.edges) for unit, after in edges}
     return graph, steps, Visibility(graph).barred

@@ -7,7 +7,7 @@ import pytest
 
 import bankshot
 from bankshot.sim.explore.search import System
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 TEXT = """enable f16;
 struct Two {{ a: u32, b: vec2u }}
@@ -72,7 +72,7 @@ def test_an_element_of_two_bytes_past_the_end(policy, index):
 
 
 def test_words_have_names():
-    system = System(prepare(TEXT.format(""), grid=2, bindings=given(0)), "sc")
+    system = System(dispatch_of(TEXT.format(""), grid=2, bindings=given(0)), "sc")
     words = system.words
     names = [words.name(word) for word in range(len(words.initial))]
     assert [names[word] for word in words.part(system.dispatch.bound[0])] == ["y[0]", "y[1]", "y[2]", "y[3]"]

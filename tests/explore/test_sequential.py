@@ -8,7 +8,7 @@ import pytest
 import bankshot
 from bankshot.sim.explore.deadlocks import dead_ends
 from bankshot.sim.explore.search import search
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 from tests.explore.litmus import outcomes
 from tests.programs_made import random_programs
 
@@ -69,7 +69,7 @@ def test_a_kernel_without_races_ends_as_in_a_run(body, size):
         "c": np.full(4, 8, np.uint32),
         "v": np.zeros(16, np.uint32),
     }
-    found = search(prepare(text, grid=1, bindings=bindings))
+    found = search(dispatch_of(text, grid=1, bindings=bindings))
     expected = bankshot.simulate(text, grid=1, bindings=bindings, probes="none").outputs
     assert found.complete
     assert not dead_ends(found)
@@ -86,7 +86,7 @@ def test_random_programs_end_as_their_interpreter_says(first):
             "given": np.array(given, np.uint32),
             "same": np.uint32(same),
         }
-        found = search(prepare(random_programs.render(program, 2), grid=1, bindings=bindings))
+        found = search(dispatch_of(random_programs.render(program, 2), grid=1, bindings=bindings))
         expected = np.zeros((2, random_programs.LOGGED), np.uint32)
         for i in range(2):
             values = random_programs.interpret(program, given[i], same, i)

@@ -7,7 +7,7 @@ import pytest
 
 import bankshot
 from bankshot.sim.findings.unordered_atomics import Unordered, by_cause, find_unordered
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 HEAD = """
 @group(0) @binding(0) var<storage, read_write> y: array<u32, 128>;
@@ -52,7 +52,7 @@ def bindings() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(("body", "lines"), PAIRS.values(), ids=PAIRS)
 def test_pairs(body: str, lines: list[tuple[int, int]]) -> None:
-    dispatch = prepare(bankshot.check(HEAD + body + "\n}"), grid=2, bindings=bindings())
+    dispatch = dispatch_of(bankshot.check(HEAD + body + "\n}"), grid=2, bindings=bindings())
     pairs = find_unordered(dispatch.run, dispatch.influence)
     found = {tuple(sorted(site.span.line - 1 - FIRST for site in pair.sites)) for pair in pairs}
     assert found == set(lines)

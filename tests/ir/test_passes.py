@@ -21,7 +21,7 @@ from bankshot.sim.ir.passes import ALL, PASSES
 from bankshot.sim.ir.verify import verify
 from bankshot.sim.launch.launch import RunOptions
 from bankshot.sim.machine import opcodes as op
-from bankshot.sim.run import simulate as running
+from bankshot.sim.run import prepared as running
 from bankshot.sim.run.counters import Counters
 from bankshot.sim.wgsl.diagnostics import Crash
 from tests.programs_made import random_programs as integers

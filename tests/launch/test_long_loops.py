@@ -43,7 +43,7 @@ def impatient(monkeypatch):
 
 @pytest.fixture
 def short_limits(impatient, monkeypatch):
-    monkeypatch.setattr("bankshot.sim.run.simulate.WORK", 1 << 24)
+    monkeypatch.setattr("bankshot.sim.run.prepared.WORK", 1 << 24)
     monkeypatch.setattr(long_loops, "_WATCHED_SECONDS", 0)
 
 
@@ -154,7 +154,7 @@ def test_a_kernel_that_is_slow_with_probes_is_run_without_them(workgroups, short
     body = "for (var k = 0u; k < 200u; k++) { y[at] += x[(i * k) % 64u]; }"
     found = run(body, 8, workgroups=workgroups)
     assert found.findings == []
-    monkeypatch.setattr("bankshot.sim.run.simulate.WORK", 1 << 14)
+    monkeypatch.setattr("bankshot.sim.run.prepared.WORK", 1 << 14)
     message, _ = endless(body, 8, workgroups=workgroups)
     assert STILL_RUNS in message
 
@@ -219,7 +219,7 @@ fn main(@builtin(local_invocation_index) at: u32) {
 
 def test_any_body_is_given_up_within_four_times_as_long_as_a_simple_one(monkeypatch):
     """The times of this thread for a part of the limit, which a simple body reaches in about a second."""
-    monkeypatch.setattr("bankshot.sim.run.simulate.WORK", long_loops.WORK >> 4)
+    monkeypatch.setattr("bankshot.sim.run.prepared.WORK", long_loops.WORK >> 4)
     many = np.arange(1 << 24, dtype=np.uint32)  # 64 MiB, more than caches hold
 
     def seconds(statements):

@@ -27,7 +27,7 @@ from bankshot.oracle.reports.source_listing import ADDED, against_ideal, compact
 from bankshot.oracle.reports.terminal import console
 from bankshot.oracle.workers import progress
 from bankshot.sim.run.counters import NAMES
-from bankshot.sim.run.simulate import Writer
+from bankshot.sim.run.result import Writer
 from bankshot.sim.run.workgroup_coverage import Coverage
 from bankshot.sim.wgsl.diagnostics import Crash
 from bankshot.sim.wgsl.source import Source, Span

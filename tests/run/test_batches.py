@@ -9,7 +9,7 @@ import pytest
 
 import bankshot
 from bankshot.sim.launch.schedules import schedule
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 TEXT = """@group(0) @binding(0) var<storage, read_write> y: array<u32, 64>;
 @compute @workgroup_size({}) fn main() {{ _ = &y; }}
@@ -35,7 +35,7 @@ TEXT = """@group(0) @binding(0) var<storage, read_write> y: array<u32, 64>;
 )
 def test_workgroups_per_batch(order, size, grid, workgroups):
     module = bankshot.check(TEXT.format(size))
-    dispatch = prepare(module, grid=grid, bindings={"y": np.zeros(64, np.uint32)})
+    dispatch = dispatch_of(module, grid=grid, bindings={"y": np.zeros(64, np.uint32)})
     assert (
         dispatch.workgroups_per_batch(replace(dispatch.how, schedule=schedule(order).sized(size, grid, 32)))
         == workgroups

@@ -15,7 +15,7 @@ import numpy as np
 
 from bankshot.sim.explore.search import search
 from bankshot.sim.explore.verdicts import verdicts
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 from tests.explore.exchange_programs import Exchange, Program, wgsl
 
 from .table import Result
@@ -39,7 +39,7 @@ def tests(folder: Path, names: tuple[str, ...]) -> Iterator[Result]:
         program = parse((folder / path).read_text())
         began = time.perf_counter()
         words = {"m": np.zeros(2, np.uint32)}
-        graph = search(prepare(wgsl(program), grid=len(program), bindings=words), "sc")
+        graph = search(dispatch_of(wgsl(program), grid=len(program), bindings=words), "sc")
         judged = verdicts(graph, [*_MODELS])
         seconds = time.perf_counter() - began
         for each in judged:

@@ -15,7 +15,7 @@ import numpy as np
 
 from bankshot import WgslError
 from bankshot.sim.explore.search import search
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 from .condition import holds
 from .table import Result
@@ -86,7 +86,7 @@ class _Test:
 
 def _run(name: str, test: _Test, expected: bool) -> Result:
     began = time.perf_counter()
-    graph = search(prepare(test.text, grid=test.groups, bindings=test.bindings), "weak", reduce=True)
+    graph = search(dispatch_of(test.text, grid=test.groups, bindings=test.bindings), "weak", reduce=True)
     seconds = time.perf_counter() - began
     outcomes: list[dict[str, int]] = []
     for contents in {graph.contents(end) for end in graph.ends}:

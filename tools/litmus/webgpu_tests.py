@@ -17,7 +17,7 @@ import numpy as np
 
 import bankshot
 from bankshot.sim.explore.search import search
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 from .table import Result
 
@@ -113,7 +113,7 @@ def _run(folder: Path, test: _Test) -> Result:
     }
     overrides = {"workgroupXSize": size} | ({"workgroupMemLength": 16} if "workgroupMemLength" in text else {})
     began = time.perf_counter()
-    dispatch = prepare(text, grid=grid, bindings=_bindings(text, given), overrides=overrides)
+    dispatch = dispatch_of(text, grid=grid, bindings=_bindings(text, given), overrides=overrides)
     memory = "sc" if grid == 3 and test.shader.startswith("ww") else "weak"  # there too many states with weak memory
     graph = search(dispatch, memory, reduce=True)
     seconds = time.perf_counter() - began

@@ -1,0 +1,40 @@
+"""What earlier runs of a program showed about the faster ways to run it, so that none is tried in vain twice.
+
+The way changes no result: a run that turns out to depend on it is repeated in the order of the grid.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from ..bindings.binding import Bound
+from ..bounded_cache import remember
+from ..codegen.program import Program
+from ..fast_dataclass import entity
+from .launch import RunOptions
+from .schedules import Schedule
+
+_MOST_SHAPES = 64  # that are kept for each program: the grid and the sizes of bindings
+
+_Shape = tuple[tuple[int, int, int], tuple[int, ...], Schedule, int | None]
+
+
+@entity
+class History:
+    """`interleaved`: how many workgroups to interleave, 0 if the run depended on their order; None before the first
+    run. `stores_overlap`: threads stored to the same words."""
+
+    interleaved: int | None = None
+    stores_overlap: bool = False
+
+
+_HISTORIES: WeakKeyDictionary[Program, dict[_Shape, History]] = WeakKeyDictionary()
+
+
+def history_of(program: Program, bound: list[Bound], grid: tuple[int, int, int], options: RunOptions) -> History:
+    """Return the history of runs with these sizes and schedule; a new one for runs that are not repeated."""
+    if options.chosen is not None or options.trace is not None or options.ignored is not None:
+        return History()
+    shapes = _HISTORIES.setdefault(program, {})
+    shape = grid, tuple([len(each.data) for each in bound]), options.schedule, options.threads
+    return remember(shapes, shape, History, _MOST_SHAPES)
