@@ -9,7 +9,18 @@ from tools.import_graph import FILES, module_of
 BASIC = {
     *(
         f"sim.machine.{name}"
-        for name in ("address_extents", "alu", "atomics", "barriers", "checks", "core", "endless", "lanes", "memory")
+        for name in (
+            "address_extents",
+            "alu",
+            "atomics",
+            "barriers",
+            "checks",
+            "core",
+            "endless",
+            "grains",
+            "lanes",
+            "memory",
+        )
     ),
     *(f"sim.machine.{name}" for name in ("ordering", "probes", "shadow", "subgroups", "tiles", "trace", "turns")),
     "sim.machine.vector_math.functions",

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from ..codegen.program import ORDERS, Program
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..machine import layout as at
-from ..machine.probe_arrays import LANES, SLOTS, Shadow, Watch, make_shadow, make_watch, no_watch
+from ..machine.probe_arrays import LANES, SHADOW_BYTES, SLOTS, Watch, make_shadow, make_watch, no_watch
 from ..wgsl.diagnostics import fail
+from .shadow_pool import SHADOWS, StorageShadow
 
 _SAME = (at.RACE_FIRST, at.RACE_SECOND, at.RACE_ACROSS)  # races that agree in these are one row
-_ENTRY = 40  # bytes of shadow memory per grain
 _ROOM = 1 << 34  # bytes of address space for all shadows; most pages are never written
 _COUNTS = (at.RACE_TIMES, at.RACE_DIFFERENT)
 
@@ -80,7 +80,7 @@ class LaunchShadow:
     @property
     def threads(self) -> int:
         """How many threads can have a storage shadow of their own."""
-        return max(1, _ROOM // (self._grains * _ENTRY)) if self.watches_storage else 1 << 10
+        return max(1, _ROOM // (self._grains * SHADOW_BYTES)) if self.watches_storage else 1 << 10
 
     @property
     def watches_storage(self) -> bool:
@@ -91,16 +91,16 @@ class LaunchShadow:
     def _grains(self) -> int:
         return self._words * 4 // self.grains["storage"]
 
-    def shadow(self) -> Shadow:
-        """Make a storage shadow for a thread, of one word if storage is not watched."""
-        return make_shadow(self._grains if self.watches_storage else 1)
+    def shadow(self) -> StorageShadow:
+        """Return a storage shadow for a thread, of one word if storage is not watched."""
+        return SHADOWS.take(self._grains) if self.watches_storage else StorageShadow(make_shadow(1))
 
-    def overlap(self, shadows: list[Shadow]) -> bool:
+    def overlap(self, shadows: list[StorageShadow]) -> bool:
         """Whether two threads have stored to one word: neither shadow has the stores of the other."""
         for grains in self._stored() if len(shadows) > 1 else ():
-            written = shadows[0].stamps[at.WRITER, grains] != 0
+            written = shadows[0].stored(grains)
             for shadow in shadows[1:]:
-                mine = shadow.stamps[at.WRITER, grains] != 0
+                mine = shadow.stored(grains)
                 if np.any(written & mine):
                     return True
                 written |= mine

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ..fast_dataclass import entity, frozen
 from ..machine import layout as at
 from ..machine.compile.loader import flat, header, machine
-from ..machine.probe_arrays import Shadow
 from .long_loops import LongLoops, PausedBatch, Stopped, Unit
 from .partition import Outcome
+from .shadow_pool import StorageShadow
 
 _NO_SNAPSHOT = np.zeros(1, np.uint32)
 _TURNS = slice(at.TURNS, at.TURNS + at.MOST_LOOPS)
@@ -106,13 +106,14 @@ class Template:
         self.state = [part[i] for i in (probes.worked, probes.working, progress)]
         self.configs, self.registers, self.workgroup_memory = part[configs], part[registers], part[workgroup_memory]
         self.snapshot = slice(headers[snapshot], ends[snapshot])
+        self.clocks, self.watch_state = part[watch.clocks], part[watch.state]
         self.tabled = [part[i] for i in (access, watch.table, probes.traced)]
 
 
 class Workspace:
     """Memory for one run of the machine at a time, on one part of a launch after another."""
 
-    def __init__(self, template: Template, params: LaunchParams, shadow: Shadow) -> None:
+    def __init__(self, template: Template, params: LaunchParams, shadow: StorageShadow) -> None:
         room = np.zeros(template.size + _LINE, np.uint8)
         start, _ = room.__array_interface__["data"]
         self._memory = memory = room[-start % _LINE :]
@@ -121,7 +122,7 @@ class Workspace:
         record = template.record.of(memory)
         record[template.moved] += address
         record[template.replaced] = [
-            number for array in (*params.shared, *shadow, _NO_SNAPSHOT) for number in header(array)
+            number for array in (*params.shared, *shadow.arrays, _NO_SNAPSHOT) for number in header(array)
         ]
         self._record = record
         self._configs = template.configs.of(memory)
@@ -137,6 +138,9 @@ class Workspace:
         storage, *_ = params.shared
         workgroup_memory, registers = template.workgroup_memory.of(memory), registers[0]
         self._state_of_batch = {"registers": registers, "workgroup": workgroup_memory, "storage": storage}
+        self._clocks = template.clocks.of(memory)
+        self._clocks[:, at.CLOCK] = shadow.begun - 1
+        template.watch_state.of(memory)[at.BEGUN] = shadow.begun
         self._template, self._kept, self._snapshot = template, (params, shadow), _NO_SNAPSHOT
         self._paused: PausedBatch | None = None
         *self._lists, self._worked, _, self._progress = self._state = [
@@ -162,6 +166,11 @@ class Workspace:
             jumps=int(self._progress[:, at.BUDGET_USED].max()),
             stopped=None if self._paused is None else self._stopped(self._paused),
         )
+
+    @property
+    def clock(self) -> int:
+        """The last clock of its workgroups, counted over all batches."""
+        return int(self._clocks[:, at.CLOCK].max())
 
     def _stopped(self, batch: PausedBatch) -> Stopped:
         """Return where a batch was stopped, with the units of one of several lockstep groups."""

@@ -304,6 +304,7 @@ BATCH = WATCH_STATE.field("batch", "count", "batches")
 RACES_SEEN = WATCH_STATE.field("races_seen", "count", "races")
 OWNER = WATCH_STATE.field("owner", "position", "the workgroup whose own memory is examined; 0 for shared memory")
 READ_WINDOW = WATCH_STATE.field("read_window", "window", "window in which a load was last examined")
+BEGUN = WATCH_STATE.field("begun", "barriers", "least clock of this run: earlier stamps stand for no access", initial=1)
 
 SPANS = Table("spans", "variable", "grains accessed in this window")
 READ_LOW = SPANS.field("read_low", "grains", "lowest grain of a noted load")
@@ -322,6 +323,7 @@ ROW_STAMP = ROW_KEPT.field("stamp", "stamp", "loads: stamp of the address patter
 ROW_SHIFT = ROW_KEPT.field("shift", "units", "loads: distance of that pattern from it", initial=-1)
 ROW_VERSION = ROW_KEPT.field("version", "count", "rows kept so far", initial=-1)
 ROW_LANES = ROW_KEPT.field("lanes", "lanes", "lanes of it", initial=-1)
+ROW_RACE = ROW_KEPT.field("race", "race", "its row in `races`: the last race that the access has completed", initial=1)
 ROW_DISTINCT = ROW_KEPT.alias("distinct", ROW_STAMP, "stores", "each lane has grains of its own")
 ROW_MISSES = ROW_KEPT.alias("misses", ROW_SHIFT, "stores", "stores in a row with other addresses")
 

@@ -17,6 +17,7 @@ from . import opcodes as op
 
 LANE_BITS, SLOT_BITS = 14, 18  # fields of a stamp: barriers passed, slot, lane
 LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
+SHADOW_BYTES = 40  # per grain
 PLACES = 64  # executions whose cost each memory probe remembers
 _LOADS = 4096  # noted loads
 _SEEN = 256  # loads at different distances that each watched access remembers
@@ -100,7 +101,7 @@ def make_probes(
 class Shadow(NamedTuple):
     """Shadow memory: the last writer of each grain, and two readers."""
 
-    stamps: NDArray[np.int64]  # [WRITER to OTHER, grains] clock, slot and lane of the access; 0: none
+    stamps: NDArray[np.int64]  # [WRITER to OTHER, grains] clock, slot and lane of the access
     words: NDArray[np.uint32]  # [WRITER to VALUE, grains] their workgroups, 0 in workgroup memory; the value stored
 
 
@@ -119,6 +120,11 @@ class Watch(NamedTuple):
     kept: NDArray[np.int64]  # [n], ROW_KEPT
     loads: NDArray[np.int64]  # [_LOADS], LOADS
     state: NDArray[np.int64]  # WATCH_STATE
+
+
+def stamp_of_clock(clock: int) -> int:
+    """Return the least stamp of an access at this clock."""
+    return clock << (LANE_BITS + SLOT_BITS)
 
 
 def make_shadow(grains: int) -> Shadow:

@@ -7,8 +7,9 @@ import pytest
 
 import bankshot
 from bankshot.sim.launch.race_tables import LaunchShadow, WatchedAccesses, merged_races, race_rows
+from bankshot.sim.launch.shadow_pool import StorageShadow
 from bankshot.sim.machine import layout as at
-from bankshot.sim.machine.probe_arrays import make_shadow
+from bankshot.sim.machine.probe_arrays import make_shadow, stamp_of_clock
 
 SOURCE = """
 enable f16;
@@ -78,9 +79,13 @@ def shadow_of(grain=4, storage=("y", "z"), words=12):
     return LaunchShadow(SimpleNamespace(), watched, PLACES, words)
 
 
+BEGUN = 7  # the first clock of a run whose shadow others have used
+
+
 def written(*grains, count=12):
-    made = make_shadow(count)
-    made.stamps[at.WRITER, list(grains)] = 5
+    made = StorageShadow(make_shadow(count), BEGUN)
+    made.arrays.stamps[at.WRITER] = stamp_of_clock(BEGUN) - 1  # of the run before
+    made.arrays.stamps[at.WRITER, list(grains)] = stamp_of_clock(BEGUN)
     return made
 
 
@@ -95,8 +100,9 @@ def test_two_threads_that_store_to_a_word_overlap(word):
 
 
 def test_readers_do_not_overlap():
-    reader = make_shadow(12)
-    reader.stamps[at.READER, :] = reader.stamps[at.OTHER, :] = 5
+    reader = written()
+    for who in (at.READER, at.OTHER):
+        reader.arrays.stamps[who] = stamp_of_clock(BEGUN)
     assert not shadow_of().overlap([written(4, 7), reader])
 
 
@@ -118,8 +124,8 @@ def test_no_thread_has_more_shadow_than_there_is_room_for():
     assert shadow_of(words=1 << 20, grain=2).threads == (1 << 34) // (80 << 20)
     assert shadow_of(words=1 << 32).threads == 1
     assert shadow_of(words=1 << 32, storage=()).threads == 1024
-    assert shadow_of(words=100).shadow().stamps.shape[1] == 100
-    assert shadow_of(words=100, storage=()).shadow().stamps.shape[1] == 1
+    assert shadow_of(words=100).shadow().grains >= 100
+    assert shadow_of(words=100, storage=()).shadow().grains == 1
 
 
 # ---- races -------------------------------------------------------------------------------------------
