@@ -22,7 +22,10 @@ BASIC = {
             "memory",
         )
     ),
-    *(f"sim.machine.{name}" for name in ("ordering", "probes", "shadow", "subgroups", "tiles", "trace", "turns")),
+    *(
+        f"sim.machine.{name}"
+        for name in ("ordering", "probes", "shadow", "shadow_blocks", "subgroups", "tiles", "trace", "turns")
+    ),
     "sim.machine.vector_math.functions",
     *(f"sim.machine.compile.{name}" for name in ("by_address", "fast", "inlining", "llvm_engine", "loader")),
     *(f"sim.machine.compile.{name}" for name in ("numba_codegen", "numba_passes", "packed_arrays", "plain")),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..fast_dataclass import entity
 from ..machine import layout as at
-from ..machine.probe_arrays import SHADOW_BYTES, Shadow, make_shadow, stamp_of_clock
+from ..machine.probe_arrays import BLOCK, SHADOW_BYTES, Shadow, make_shadow, stamp_of_clock
 
 ROOM = 128 << 20  # bytes that all idle shadows may take
 _LAST_CLOCK = 1 << 30  # a stamp has 31 bits for clocks, and a run needs some
@@ -34,9 +34,20 @@ class StorageShadow:
     def grains(self) -> int:
         return self.arrays.stamps.shape[1]
 
-    def stored(self, grains: slice) -> NDArray[np.bool_]:
-        """Return which of these grains the run has stored to."""
-        return self.arrays.stamps[at.WRITER, grains] >= stamp_of_clock(self.begun)
+    def accessed(self, blocks: slice) -> NDArray[np.bool_]:
+        """Return in which of these blocks the run may have stored to a grain."""
+        return self.arrays.starts[at.WRITER, blocks] >= stamp_of_clock(self.begun)
+
+    def stored(self, blocks: NDArray[np.int64], grains: slice) -> NDArray[np.bool_]:
+        """Return which grains of these blocks the run has stored to: a row for each block. Others than `grains` do not
+        count."""
+        places = blocks[:, np.newaxis] * BLOCK + np.arange(BLOCK)
+        starts, covers = self.arrays.starts[at.WRITER, blocks], self.arrays.covers[at.WRITER, blocks]
+        is_split = starts < stamp_of_clock(self.begun + 1)
+        one_by_one = self.arrays.stamps[at.WRITER, np.minimum(places, self.grains - 1)] > stamp_of_clock(self.begun)
+        together = covers[:, np.newaxis] >> np.arange(BLOCK, dtype=np.uint32) & 1 != 0
+        found = np.where(is_split[:, np.newaxis], one_by_one, together)
+        return found & (grains.start <= places) & (places < grains.stop)
 
 
 class ShadowPool:

@@ -139,7 +139,7 @@ class Workspace:
         workgroup_memory, registers = template.workgroup_memory.of(memory), registers[0]
         self._state_of_batch = {"registers": registers, "workgroup": workgroup_memory, "storage": storage}
         self._clocks = template.clocks.of(memory)
-        self._clocks[:, at.CLOCK] = shadow.begun - 1
+        self._clocks[:, at.CLOCK] = shadow.begun
         template.watch_state.of(memory)[at.BEGUN] = shadow.begun
         self._template, self._kept, self._snapshot = template, (params, shadow), _NO_SNAPSHOT
         self._paused: PausedBatch | None = None

@@ -25,14 +25,28 @@ def begin_of(w):
 
 
 @inlined
+def stamp_of(w, slot, g, config):
+    """Return the stamp of an access by the first lane of workgroup `g` in a row, now: add the lane."""
+    return w.clocks[g + config[at.PLACE], at.CLOCK] << CLOCK_SHIFT | slot << LANE_BITS | config[at.LANE_OFFSET]
+
+
+@inlined
 def same_invocation(one, group, other, other_group):
     return group == other_group and (one ^ other) & (LANES - 1) == 0
 
 
 @inlined
+def is_over(before, group_before, group, since, begin):
+    """Whether an access is ordered before those of this workgroup: by a barrier, or because it is of an earlier run."""
+    return before < (since if group_before == group else begin)
+
+
+@inlined
 def races_with(before, group_before, me, group, since, begin):
-    """Whether an earlier access is by another invocation, and no barrier orders it before this one."""
-    return before >= begin and (group_before != group or (before >= since and (before ^ me) & (LANES - 1) != 0))
+    """Whether an earlier access is by another invocation, and not over."""
+    return not is_over(before, group_before, group, since, begin) and not same_invocation(
+        before, group_before, me, group
+    )
 
 
 @inlined
@@ -77,13 +91,12 @@ def read_grain(w, s, place, me, group, since, begin, started):
         value = np.int64(s.words[at.VALUE, place])
         note_race(w, before, np.int64(s.words[at.WRITER, place]), me, group, place, started, value, value, 1)
     reader, reader_group = s.stamps[at.READER, place], s.words[at.READER, place]
-    if reader < begin or (reader_group == group and reader < since):
+    if is_over(reader, reader_group, group, since, begin):
         s.stamps[at.READER, place], s.words[at.READER, place] = me, group
     elif not same_invocation(reader, reader_group, me, group):
         other, other_group = s.stamps[at.OTHER, place], s.words[at.OTHER, place]
         if (
-            other < begin
-            or (other_group == group and other < since)
+            is_over(other, other_group, group, since, begin)
             or (other_group == reader_group and group != reader_group)
             or same_invocation(other, other_group, reader, reader_group)
         ):

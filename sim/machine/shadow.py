@@ -30,18 +30,17 @@ import numpy as np
 from . import instruction as field
 from . import layout as at
 from .compile.by_address import borrower
-from .compile.units import compiled, inlined, kind_of, part
-from .grains import CLOCK_SHIFT, begin_of, read_grain, write_grain
+from .compile.units import compiled, inlined, part
+from .grains import CLOCK_SHIFT, begin_of, read_grain, stamp_of, write_grain
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .memory import shared_part
-from .probe_arrays import LANE_BITS, no_watch
+from .shadow_blocks import WATCH, by_blocks
 
 _NOWHERE = 1 << 62
 _NO_MASK = 0  # any row, where the mask is not read
 _PATIENCE = 16  # stores with other addresses, in a row, after which an access keeps no more
 
 
-WATCH = kind_of(no_watch())
 _borrowed = borrower(WATCH)
 
 
@@ -217,8 +216,8 @@ def watch_barrier(regs, row, config, workgroup, workgroups_per_batch, watch_at):
         open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, LONG, LONG)
-def watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lanes, watch_at):
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, TABLE, LONG, LONG, LONG, LONG)
+def watch_read(regs, row, config, entry, memory, patterns, workgroup, workgroups_per_batch, lanes, watch_at):
     """Examine a load by the first `lanes` lanes: note it if its pattern is known, else examine it lane by lane."""
     w = _borrowed(watch_at)
     slot, addresses = np.int64(row[field.SLOT]), regs[row[field.ADDRESS]]
@@ -227,7 +226,13 @@ def watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lan
     masked = some_idle(regs, row, config, workgroups_per_batch, lanes)
     if watched[at.WATCHED_MEMORY] != at.ORDERED_WORKGROUP:
         mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
-        read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, lanes)
+        s = w.storage
+        left = by_blocks(regs, row, config, entry, memory, 0, workgroup, lanes, watch_at)
+        if left == at.NONE_LEFT:
+            return
+        if left == at.SOME_LEFT:
+            mask, masked = w.left, True
+        read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, lanes)
         return
     if row[field.LEARNED] != 1 or masked or config[at.LOCKSTEP_GROUPS] > 1 or not within(watched, known, extra):
         mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
@@ -340,8 +345,8 @@ def recognize(w, slot, addresses, stamp, config, workgroup, workgroups_per_batch
         row[lane] = addresses[lane]
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG, LONG)
-def watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lanes, watch_at):
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, LONG, LONG, LONG, LONG)
+def watch_write(regs, row, config, entry, memory, workgroup, workgroups_per_batch, lanes, watch_at):
     """Examine a store by the first `lanes` lanes: first the noted loads that it may race with, then all its lanes at
     once, or one by one."""
     w = _borrowed(watch_at)
@@ -350,8 +355,14 @@ def watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lane
     mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
     masked = some_idle(regs, row, config, workgroups_per_batch, lanes)
     watched = w.table[slot]
-    lowest, highest = extent(addresses, extra, lanes)
     s = w.storage
+    if watched[at.WATCHED_MEMORY] != at.ORDERED_WORKGROUP:
+        left = by_blocks(regs, row, config, entry, memory, 1, workgroup, lanes, watch_at)
+        if left == at.NONE_LEFT:
+            return
+        if left == at.SOME_LEFT:
+            mask, masked = w.left, True
+    lowest, highest = extent(addresses, extra, lanes)
     if watched[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP:
         s = w.workgroup
         examine_notes_near(w, watched, lowest, highest, config, workgroup, workgroups_per_batch)
@@ -418,12 +429,6 @@ def keep_store(w, s, slot, addresses, extra, unit, config, workgroup, workgroups
             distinct &= s.stamps[at.WRITER, place] == stamp + lane and np.int64(s.words[at.WRITER, place]) == group
             row[g * size + lane] = addresses[g * size + lane]
     pattern[at.ROW_DISTINCT], pattern[at.ROW_LANES] = np.int64(distinct), workgroups_per_batch * size
-
-
-@inlined
-def stamp_of(w, slot, g, config):
-    """Return the stamp of an access by the first lane of workgroup `g` in a row, now: add the lane."""
-    return w.clocks[g + config[at.PLACE], at.CLOCK] << CLOCK_SHIFT | slot << LANE_BITS | config[at.LANE_OFFSET]
 
 
 @compiled

@@ -1,5 +1,6 @@
 """Shadow memory that one run leaves to the next: who gets it, how much is kept, and that it holds no accesses."""
 
+import numpy as np
 import pytest
 
 from bankshot.sim.launch.shadow_pool import ShadowPool
@@ -11,13 +12,14 @@ def test_the_next_run_gets_the_shadow_without_accesses():
     pool = ShadowPool(1 << 20)
     first = pool.take(100)
     begun = first.begun
-    first.arrays.stamps[at.WRITER] = stamp_of_clock(begun + 4)
-    assert first.stored(slice(0, 100)).all()
+    first.arrays.starts[at.WRITER] = first.arrays.stamps[at.WRITER] = stamp_of_clock(begun + 4)
+    assert first.accessed(slice(0, 7)).all()
     pool.give_back(first, begun + 4)
     again = pool.take(60)
     assert again is first
     assert again.begun > begun + 4
-    assert not again.stored(slice(0, 100)).any()
+    assert not again.accessed(slice(0, 7)).any()
+    assert not again.stored(np.arange(7), slice(0, 100)).any()
 
 
 def test_two_runs_at_a_time_have_shadows_of_their_own():
