@@ -27,7 +27,8 @@ from .probe_arrays import BLOCK, BLOCK_BITS, LANE_BITS, LANES, no_watch
 
 WATCH = kind_of(no_watch())
 _borrowed = borrower(WATCH)
-_PATIENCE = 16  # rows in a row that are mostly examined by lanes, after which an access no longer tries blocks
+_PATIENCE = 16  # rows of an access that are mostly examined by lanes, in a row, after which all its variable is
+_NOWHERE, _NO_LIMIT = 1 << 62, 0xFFFFFFFE
 
 _BIAS = np.int64(BLOCK + (BLOCK << LANE_BITS))  # a block may begin before the first lane, and before the first unit
 
@@ -226,6 +227,24 @@ def split_row(w, s, slot, memory, entry, addresses, mask, masked, extra, unit, s
             last = block
 
 
+@compiled
+def split_variable(w, s, variable, memory, begin):
+    """Split all blocks of a variable. From then on, its accesses are examined by lanes."""
+    first, last, grain_bits = np.int64(_NOWHERE), np.int64(-1), np.int64(32)
+    for i in range(len(w.table)):
+        row = w.table[i]
+        if row[at.WATCHED_VARIABLE] == variable:
+            indexed = row[at.WATCHED_LIMIT] < _NO_LIMIT
+            highest = row[at.WATCHED_LIMIT] * row[at.WATCHED_FACTOR] if indexed else np.int64(0)
+            first = min(first, row[at.WATCHED_BASE])
+            last = max(last, row[at.WATCHED_BASE] + highest + row[at.WATCHED_GRAINS] - 1)
+            row[at.WATCHED_BLOCKS] = 0
+            grain_bits = 8 * row[at.WATCHED_GRAIN]
+    for block in range(first >> BLOCK_BITS, (last >> BLOCK_BITS) + 1):
+        if not is_split(s.starts[at.WRITER, block], begin):
+            split(s, block, memory, grain_bits, begin)
+
+
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, LONG, LONG, LONG, LONG, returns=LONG)
 def by_blocks(regs, row, config, entry, memory, stores, workgroup, lanes, watch_at):
     """Examine an access to storage by blocks. Returns which lanes are left to be examined one by one: see `left lanes`.
@@ -239,7 +258,10 @@ def by_blocks(regs, row, config, entry, memory, stores, workgroup, lanes, watch_
     addresses, kept = regs[row[field.ADDRESS]], w.kept[slot]
     masked, mask = row[field.MASK] >= 0, regs[max(row[field.MASK], np.int32(0))]
     unit = np.int64(row[field.ACCESS]) & (field.FOUR - 1) if stores else np.int64(0)
-    step = step_of(w.table[slot], addresses, lanes) if kept[at.ROW_IRREGULAR] < _PATIENCE else np.int64(0)
+    if kept[at.ROW_IRREGULAR] == _PATIENCE:
+        split_variable(w, s, w.table[slot, at.WATCHED_VARIABLE], memory, begin_of(w))
+        return np.int64(at.ALL_LEFT)
+    step = step_of(w.table[slot], addresses, lanes)
     for lane in range(lanes if step != 0 else 0):
         w.left[lane] = 0
     if step != 0 and row_by_blocks(
