@@ -219,6 +219,7 @@ class Launch:
         self.stores_overlap = threads > 1 and (
             self.race_shadow.overlap(seen) or any(map(self._stores_outside, outcomes))
         )
+        self._setup.stores_overlap |= self.stores_overlap
         for number in shadows if self.race_shadow.watches_storage else ():
             SHADOWS.give_back(shadows[number], max(workspace.clock for workspace in idle[number]))
         self.depends_on_order = self.program.interleaved and any(map(_depends_on_order, outcomes))
@@ -251,7 +252,7 @@ class Launch:
     @cached_property
     def _threads(self) -> int:
         """How many threads may run it: one if workgroups see each other, or if their order matters."""
-        if self.options.schedule != LOCKSTEP or not self._independent():
+        if self.options.schedule != LOCKSTEP or not self._independent() or self._setup.stores_overlap:
             return 1
         return max(1, min(self.options.threads or processors(), self.race_shadow.threads, self.count))
 

@@ -29,6 +29,7 @@ class LaunchSetup:
     """What the launches of a program share.
 
     `sites` are those of the program, with the widths of the bound texels; `template` is made by the first launch.
+    `stores_overlap`: two threads have stored to one word in some launch, which then had to run again on one.
     """
 
     def __init__(self, program: Program, device: Device, schedule: Schedule, policy: str, widths: Mapping[str, int]):
@@ -37,6 +38,7 @@ class LaunchSetup:
         self.accesses = AccessTable(program, device, policy)
         self.watched = WatchedAccesses(program)
         self.template: Template | None = None
+        self.stores_overlap = False
 
     @property
     def nbytes(self) -> int:

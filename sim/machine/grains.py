@@ -38,7 +38,7 @@ def same_invocation(one, group, other, other_group):
 @inlined
 def is_over(before, group_before, group, since, begin):
     """Whether an access is ordered before those of this workgroup: by a barrier, or because it is of an earlier run."""
-    return before < (since if group_before == group else begin)
+    return before < begin or (group_before == group and before < since)
 
 
 @inlined
