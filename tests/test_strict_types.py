@@ -9,9 +9,23 @@ from tools.import_graph import FILES, module_of
 BASIC = {
     *(
         f"sim.machine.{name}"
-        for name in ("address_extents", "alu", "atomics", "barriers", "checks", "core", "endless", "lanes", "memory")
+        for name in (
+            "address_extents",
+            "alu",
+            "atomics",
+            "barriers",
+            "checks",
+            "core",
+            "endless",
+            "grains",
+            "lanes",
+            "memory",
+        )
     ),
-    *(f"sim.machine.{name}" for name in ("ordering", "probes", "shadow", "subgroups", "tiles", "trace", "turns")),
+    *(
+        f"sim.machine.{name}"
+        for name in ("ordering", "probes", "shadow", "shadow_blocks", "subgroups", "tiles", "trace", "turns")
+    ),
     "sim.machine.vector_math.functions",
     *(f"sim.machine.compile.{name}" for name in ("by_address", "fast", "inlining", "llvm_engine", "loader")),
     *(f"sim.machine.compile.{name}" for name in ("numba_codegen", "numba_passes", "packed_arrays", "plain")),

@@ -30,8 +30,9 @@ from .launch_cache import LAUNCH_SETUPS
 from .long_loops import UNLIMITED, WORK, LongLoops, Stopped
 from .machine_arrays import MachineArrays, units_of
 from .partition import Outcome, run_parts, split, total
-from .race_tables import LaunchShadow, Shadow, race_rows
+from .race_tables import LaunchShadow, race_rows
 from .schedules import LOCKSTEP, Schedule
+from .shadow_pool import SHADOWS, StorageShadow
 from .threads import processors
 from .tracing import Trace
 from .workspace import LaunchParams, Template, Workspace
@@ -204,7 +205,7 @@ class Launch:
         threads = self._threads
         template, params = self._template(), self._params()
         numbers = list(range(threads if self.race_shadow.watches_storage else 1))
-        shadows: dict[int, Shadow] = {}
+        shadows: dict[int, StorageShadow] = {}
         idle: dict[int, list[Workspace]] = {number: [] for number in numbers}
 
         def run_part(first: int, last: int, number: int) -> Outcome:
@@ -220,10 +221,12 @@ class Launch:
 
         outcomes = run_parts(run_part, parts, threads, numbers, progress)
         seen = list(shadows.values())
-        template.keep(workspace for each in idle.values() for workspace in each)
         self.stores_overlap = threads > 1 and (
             self.race_shadow.overlap(seen) or any(map(self._stores_outside, outcomes))
         )
+        for number in shadows if self.race_shadow.watches_storage else ():
+            SHADOWS.give_back(shadows[number], max(workspace.clock for workspace in idle[number]))
+        template.keep(workspace for each in idle.values() for workspace in each)
         self.depends_on_order = self.program.interleaved and any(map(_depends_on_order, outcomes))
         return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
 

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from ..codegen.program import ORDERS, Program
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..machine import layout as at
-from ..machine.probe_arrays import LANES, SLOTS, Shadow, Watch, make_shadow, make_watch, no_watch
+from ..machine.probe_arrays import BLOCK_BITS, LANES, SHADOW_BYTES, SLOTS, Watch, make_shadow, make_watch, no_watch
 from ..wgsl.diagnostics import fail
+from .shadow_pool import SHADOWS, StorageShadow
 
 _SAME = (at.RACE_FIRST, at.RACE_SECOND, at.RACE_ACROSS)  # races that agree in these are one row
-_ENTRY = 40  # bytes of shadow memory per grain
-_ROOM = 1 << 34  # bytes of address space for all shadows; most pages are never written
+_BY_GRAINS = frozenset(("order", "atomics", "commuting", "components"))  # probes of more than plain loads and stores
+_ROOM = 1 << 35  # bytes of address space for all shadows; most pages are never written
 _COUNTS = (at.RACE_TIMES, at.RACE_DIFFERENT)
 
 
@@ -46,6 +47,7 @@ class WatchedAccesses:
             row[at.WATCHED_VARIABLE] = self.variables[access.variable.name]
             row[at.WATCHED_MEMORY] = ORDERS[access.memory]
             row[at.WATCHED_READ] = access.variable in loaded
+            row[at.WATCHED_BLOCKS] = access.space != "workgroup" and not program.probe_names & _BY_GRAINS
             row[at.WATCHED_UNWRITTEN] = access.space == "workgroup" and "uninit" in program.probe_names
 
     def table(self, access: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -80,7 +82,7 @@ class LaunchShadow:
     @property
     def threads(self) -> int:
         """How many threads can have a storage shadow of their own."""
-        return max(1, _ROOM // (self._grains * _ENTRY)) if self.watches_storage else 1 << 10
+        return max(1, _ROOM // (self._grains * SHADOW_BYTES)) if self.watches_storage else 1 << 10
 
     @property
     def watches_storage(self) -> bool:
@@ -91,19 +93,22 @@ class LaunchShadow:
     def _grains(self) -> int:
         return self._words * 4 // self.grains["storage"]
 
-    def shadow(self) -> Shadow:
-        """Make a storage shadow for a thread, of one word if storage is not watched."""
-        return make_shadow(self._grains if self.watches_storage else 1)
+    def shadow(self) -> StorageShadow:
+        """Return a storage shadow for a thread, of one word if storage is not watched."""
+        return SHADOWS.take(self._grains) if self.watches_storage else StorageShadow(make_shadow(1))
 
-    def overlap(self, shadows: list[Shadow]) -> bool:
+    def overlap(self, shadows: list[StorageShadow]) -> bool:
         """Whether two threads have stored to one word: neither shadow has the stores of the other."""
         for grains in self._stored() if len(shadows) > 1 else ():
-            written = shadows[0].stamps[at.WRITER, grains] != 0
-            for shadow in shadows[1:]:
-                mine = shadow.stamps[at.WRITER, grains] != 0
-                if np.any(written & mine):
+            blocks = slice(grains.start >> BLOCK_BITS, -(-grains.stop >> BLOCK_BITS))
+            seen = shadows[0].accessed(blocks)
+            for number, shadow in enumerate(shadows[1:], 1):
+                mine = shadow.accessed(blocks)
+                both = blocks.start + np.flatnonzero(seen & mine)
+                stored = shadow.stored(both, grains)
+                if any(np.any(stored & earlier.stored(both, grains)) for earlier in shadows[:number]):
                     return True
-                written |= mine
+                seen |= mine
         return False
 
     def _stored(self) -> list[slice]:

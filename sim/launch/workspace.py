@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ..fast_dataclass import entity, frozen
 from ..machine import layout as at
 from ..machine.compile.loader import flat, header, machine
-from ..machine.probe_arrays import Shadow
 from .long_loops import LongLoops, PausedBatch, Stopped, Unit
 from .partition import Outcome
+from .shadow_pool import StorageShadow
 
 _NO_SNAPSHOT = np.zeros(1, np.uint32)
 _TURNS = slice(at.TURNS, at.TURNS + at.MOST_LOOPS)
@@ -111,6 +111,7 @@ class Template:
         self.state = [part[i] for i in (probes.worked, probes.working, progress)]
         self.configs, self.registers, self.workgroup_memory = part[configs], part[registers], part[workgroup_memory]
         self.snapshot = slice(headers[snapshot], ends[snapshot])
+        self.clocks, self.watch_state = part[watch.clocks], part[watch.state]
         self.tabled = [part[i] for i in (access, watch.table, probes.traced)]
         self._idle: list[Workspace] = []
 
@@ -150,6 +151,7 @@ class Workspace:
         self._registers, self._workgroup_memory = template.registers.of(memory), template.workgroup_memory.of(memory)
         self._is_divided = len(self._configs) > 1  # such a batch cannot go on once it has paused
         self._tabled = [part.of(memory) for part in template.tabled]
+        self._clocks, self._watch_state = template.clocks.of(memory), template.watch_state.of(memory)
         *self._lists, self._worked, _, self._progress = self._state = [
             part.of(memory) for part in (*template.lists, *template.state)
         ]
@@ -157,7 +159,7 @@ class Workspace:
         self._params: LaunchParams | None = None
         self._run = machine().ready(self._address)
 
-    def begin(self, params: LaunchParams, shadow: Shadow) -> Workspace:
+    def begin(self, params: LaunchParams, shadow: StorageShadow) -> Workspace:
         """Begin a launch, with every byte as in the template. Returns the workspace."""
         memory, template = self._memory, self._template
         memory[: template.image.size] = template.image
@@ -166,7 +168,7 @@ class Workspace:
         self._used = self._fresh = True
         self._record[template.moved] += self._address
         self._record[template.replaced] = [
-            number for array in (*params.shared, *shadow, _NO_SNAPSHOT) for number in header(array)
+            number for array in (*params.shared, *shadow.arrays, _NO_SNAPSHOT) for number in header(array)
         ]
         self._configs[:, _LAUNCHED] = params.config
         long_loops = params.long_loops
@@ -175,6 +177,7 @@ class Workspace:
             part[...] = table
         for row, value in params.rows.items():
             self._registers[:, row] = value
+        self._clocks[:, at.CLOCK] = self._watch_state[at.BEGUN] = shadow.begun
         self._params, self._shadow, self._snapshot = params, shadow, _NO_SNAPSHOT
         return self
 
@@ -201,6 +204,11 @@ class Workspace:
             jumps=int(self._progress[:, at.BUDGET_USED].max()),
             stopped=None if self._paused is None else self._stopped(self._paused),
         )
+
+    @property
+    def clock(self) -> int:
+        """The last clock of its workgroups, counted over all batches."""
+        return int(self._clocks[:, at.CLOCK].max())
 
     def _stopped(self, batch: PausedBatch) -> Stopped:
         """Return where a batch was stopped, with the units of one of several lockstep groups."""

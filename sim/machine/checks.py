@@ -59,11 +59,25 @@ def all_finite(bits, lanes):
     return largest != _EXPONENT
 
 
+@inlined
+def some_become_non_finite(regs, row, lanes):
+    """Whether the result is infinite or NaN in a lane where no operand is. Most often an operand is: a NaN spreads."""
+    result, a = regs[row[field.DEST]], regs[row[field.A]]
+    b = regs[row[field.B]] if row[field.B] >= 0 else a
+    c = regs[row[field.C]] if row[field.C] >= 0 else a
+    found = False
+    for lane in range(lanes):  # without branches, so that LLVM vectorizes it
+        found |= (not finite(result[lane])) & finite(a[lane]) & finite(b[lane]) & finite(c[lane])
+    return found
+
+
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, NUMBERS)
 def check(regs, row, config, workgroup, workgroups_per_batch, found):
     """Check the operands and the result of an operation, in the lanes of the mask."""
     size, kind = config[at.LANES], np.int64(row[field.CHECK_KIND])
     lanes = workgroups_per_batch * size
+    if kind == at.NON_FINITE and not some_become_non_finite(regs, row, lanes):
+        return
     numbers = regs[row[field.A]].view(np.float32)
     for lane in range(lanes):
         if row[field.MASK] >= 0 and regs[row[field.MASK], lane] == 0:
@@ -94,7 +108,7 @@ def checked_sum(regs, row, config, workgroup, lanes, width, checks):
     size, kind = config[at.LANES], row[field.ROUNDING]
     a_row, b_row, c_row = row[field.A], row[field.B], row[field.C]
     a, b, c = regs[a_row].view(np.float32), regs[b_row].view(np.float32), regs[c_row].view(np.float32)
-    if not sums_are_finite(kind, a, b, c, lanes):
+    if some_sums_become_non_finite(kind, a, b, c, lanes):
         for lane in range(lanes):
             if row[field.MASK] < 0 or regs[row[field.MASK], lane] != 0:
                 here = config[at.LANE_OFFSET] + lane % size
@@ -105,16 +119,24 @@ def checked_sum(regs, row, config, workgroup, lanes, width, checks):
 
 
 @inlined
-def sums_are_finite(kind, a, b, c, lanes):
-    """Whether the sum is finite in all lanes."""
-    finite = True
+def some_sums_become_non_finite(kind, a, b, c, lanes):
+    """Whether a lane's sum, or its product if that is rounded, is infinite or NaN, and no operand of it is."""
+    found = False
     if kind == op.FUSED:
         for lane in range(lanes):
-            finite &= abs(_fma(a[lane], b[lane], c[lane])) < np.float32(np.inf)
+            operands = is_finite(a[lane]) & is_finite(b[lane]) & is_finite(c[lane])
+            found |= operands & (not is_finite(_fma(a[lane], b[lane], c[lane])))
     else:
         for lane in range(lanes):
-            finite &= abs(_mad(a[lane], b[lane], c[lane])) < np.float32(np.inf)
-    return finite
+            product, total = is_finite(_mul(a[lane], b[lane])), is_finite(_mad(a[lane], b[lane], c[lane]))
+            found |= is_finite(a[lane]) & is_finite(b[lane]) & (not product)
+            found |= product & is_finite(c[lane]) & (not total)
+    return found
+
+
+@inlined
+def is_finite(number):
+    return abs(number) < np.float32(np.inf)
 
 
 @compiled

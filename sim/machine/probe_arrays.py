@@ -17,6 +17,9 @@ from . import opcodes as op
 
 LANE_BITS, SLOT_BITS = 14, 18  # fields of a stamp: barriers passed, slot, lane
 LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
+BLOCK_BITS = 4
+BLOCK = 1 << BLOCK_BITS  # grains
+SHADOW_BYTES = 42  # per grain; 2 of them for the records of its block
 PLACES = 64  # executions whose cost each memory probe remembers
 _LOADS = 4096  # noted loads
 _SEEN = 256  # loads at different distances that each watched access remembers
@@ -100,8 +103,11 @@ def make_probes(
 class Shadow(NamedTuple):
     """Shadow memory: the last writer of each grain, and two readers."""
 
-    stamps: NDArray[np.int64]  # [WRITER to OTHER, grains] clock, slot and lane of the access; 0: none
+    stamps: NDArray[np.int64]  # [WRITER to OTHER, grains] clock, slot and lane of the access
     words: NDArray[np.uint32]  # [WRITER to VALUE, grains] their workgroups, 0 in workgroup memory; the value stored
+    starts: NDArray[np.int64]  # [WRITER to READER, blocks] stamp of the first grain of a block, see `shadow_blocks`
+    groups: NDArray[np.uint32]  # [WRITER to READER, blocks] their workgroups
+    covers: NDArray[np.uint32]  # [WRITER to READER, blocks] shape of the access, then a bit for each grain
 
 
 class Watch(NamedTuple):
@@ -118,12 +124,25 @@ class Watch(NamedTuple):
     rows: NDArray[np.uint32]  # [n, w] the row of addresses that each access keeps
     kept: NDArray[np.int64]  # [n], ROW_KEPT
     loads: NDArray[np.int64]  # [_LOADS], LOADS
+    left: NDArray[np.uint32]  # [w] 1: a lane whose access shadow memory does not record by blocks
     state: NDArray[np.int64]  # WATCH_STATE
+
+
+def stamp_of_clock(clock: int) -> int:
+    """Return the least stamp of an access at this clock."""
+    return clock << (LANE_BITS + SLOT_BITS)
 
 
 def make_shadow(grains: int) -> Shadow:
     """Make shadow memory without accesses. Pages that are never written take no memory."""
-    return Shadow(np.zeros((at.VALUE, max(1, grains)), np.int64), np.zeros((at.VALUE + 1, max(1, grains)), np.uint32))
+    blocks = -(-grains // BLOCK)
+    return Shadow(
+        stamps=np.zeros((at.VALUE, max(1, grains)), np.int64),
+        words=np.zeros((at.VALUE + 1, max(1, grains)), np.uint32),
+        starts=np.zeros((at.OTHER, max(1, blocks)), np.int64),
+        groups=np.zeros((at.OTHER, max(1, blocks)), np.uint32),
+        covers=np.zeros((at.OTHER, max(1, blocks)), np.uint32),
+    )
 
 
 def make_watch(
@@ -143,6 +162,7 @@ def make_watch(
         rows=np.zeros((count, lanes), np.uint32),
         kept=at.ROW_KEPT.new(count),
         loads=at.LOADS.new(_LOADS),
+        left=np.zeros(lanes, np.uint32),
         state=at.WATCH_STATE.new(),
     )
 

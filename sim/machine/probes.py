@@ -373,10 +373,12 @@ def probe(
         bounds(regs, row, access[row[field.ACCESS]], config, patterns, workgroup, workgroups_per_batch, p)
     elif row[field.OP] == op.WATCH_READ:
         if not read_again(regs, row, patterns, watch):
-            watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lanes, watch_at)
+            entry = access[row[field.ACCESS]]
+            watch_read(regs, row, config, entry, storage, patterns, workgroup, workgroups_per_batch, lanes, watch_at)
     elif row[field.OP] == op.WATCH_WRITE:
-        memory = shared if access[row[field.ACCESS], at.SPACE] == at.SHARED else storage
-        watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lanes, watch_at)
+        entry = access[row[field.ACCESS]]
+        memory = shared if entry[at.SPACE] == at.SHARED else storage
+        watch_write(regs, row, config, entry, memory, workgroup, workgroups_per_batch, lanes, watch_at)
     elif row[field.OP] == op.WATCH_ORDER:
         watch_order(regs, row, config, workgroup, watch_at)
     elif row[field.OP] == op.REACH:

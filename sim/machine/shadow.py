@@ -30,95 +30,18 @@ import numpy as np
 from . import instruction as field
 from . import layout as at
 from .compile.by_address import borrower
-from .compile.units import compiled, inlined, kind_of, part
+from .compile.units import compiled, inlined, part
+from .grains import CLOCK_SHIFT, begin_of, read_grain, stamp_of, write_grain
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .memory import shared_part
-from .probe_arrays import LANE_BITS, LANES, SLOT_BITS, SLOTS, no_watch
+from .shadow_blocks import WATCH, by_blocks
 
-_CLOCK_SHIFT = LANE_BITS + SLOT_BITS
 _NOWHERE = 1 << 62
 _NO_MASK = 0  # any row, where the mask is not read
 _PATIENCE = 16  # stores with other addresses, in a row, after which an access keeps no more
 
 
-WATCH = kind_of(no_watch())
 _borrowed = borrower(WATCH)
-
-
-# ---- one grain ---------------------------------------------------------------------------------------
-
-
-@inlined
-def same_invocation(one, group, other, other_group):
-    return group == other_group and (one ^ other) & (LANES - 1) == 0
-
-
-@inlined
-def races_with(before, group_before, me, group, since):
-    """Whether an earlier access is by another invocation, and no barrier orders it before this one."""
-    return before != 0 and (group_before != group or (before >= since and (before ^ me) & (LANES - 1) != 0))
-
-
-@compiled
-def note_race(w, before, group_before, me, group, place, started, old, new, different):
-    """Count a race between two accesses, with the details of the first occurrence."""
-    w.state[at.RACES_SEEN] += 1
-    races, mask, owner = w.races, SLOTS - 1, w.state[at.OWNER]
-    first, second = (before >> LANE_BITS) & mask, (me >> LANE_BITS) & mask
-    across = np.int64(group_before != group)
-    i, known = 1, races[at.HEADER, at.RECORDED]
-    while i <= known and (
-        races[i, at.RACE_FIRST] != first or races[i, at.RACE_SECOND] != second or races[i, at.RACE_ACROSS] != across
-    ):
-        i += 1
-    if i >= len(races):
-        return
-    row = races[i]
-    row[at.RACE_TIMES] += 1
-    row[at.RACE_DIFFERENT] += different
-    if i <= known:
-        return
-    races[at.HEADER, at.RECORDED] = i
-    row[at.RACE_FIRST], row[at.RACE_SECOND], row[at.RACE_ACROSS] = first, second, across
-    row[at.RACE_PLACE] = np.int64(place)
-    row[at.RACE_FIRST_WORKGROUP], row[at.RACE_FIRST_LANE] = group_before + owner, before & (LANES - 1)
-    row[at.RACE_FIRST_CLOCK], row[at.RACE_FIRST_VALUE] = (before >> _CLOCK_SHIFT) - started, old
-    row[at.RACE_SECOND_WORKGROUP], row[at.RACE_SECOND_LANE] = group + owner, me & (LANES - 1)
-    row[at.RACE_SECOND_CLOCK], row[at.RACE_SECOND_VALUE] = (me >> _CLOCK_SHIFT) - started, new
-
-
-@inlined
-def read_grain(w, s, place, me, group, since, started):
-    """Examine the load of one grain."""
-    before = s.stamps[at.WRITER, place]
-    if races_with(before, s.words[at.WRITER, place], me, group, since):
-        value = np.int64(s.words[at.VALUE, place])
-        note_race(w, before, np.int64(s.words[at.WRITER, place]), me, group, place, started, value, value, 1)
-    reader, reader_group = s.stamps[at.READER, place], s.words[at.READER, place]
-    if reader == 0 or (reader_group == group and reader < since):
-        s.stamps[at.READER, place], s.words[at.READER, place] = me, group
-    elif not same_invocation(reader, reader_group, me, group):
-        other, other_group = s.stamps[at.OTHER, place], s.words[at.OTHER, place]
-        if (
-            other == 0
-            or (other_group == group and other < since)
-            or (other_group == reader_group and group != reader_group)
-            or same_invocation(other, other_group, reader, reader_group)
-        ):
-            s.stamps[at.OTHER, place], s.words[at.OTHER, place] = me, group
-
-
-@inlined
-def write_grain(w, s, place, me, group, since, started, old, new, own):
-    """Examine the store to one grain. `old` is its value before; `own` says that workgroups do not share the memory."""
-    newest = max(max(s.stamps[at.WRITER, place], s.stamps[at.READER, place]), s.stamps[at.OTHER, place])
-    if not own or newest >= since:
-        for who in range(at.WRITER, at.VALUE):
-            before, group_before = s.stamps[who, place], s.words[who, place]
-            if races_with(before, group_before, me, group, since):
-                different = np.int64(old != new)
-                note_race(w, before, np.int64(group_before), me, group, place, started, old, new, different)
-    s.stamps[at.WRITER, place], s.words[at.WRITER, place], s.words[at.VALUE, place] = me, group, np.uint32(new)
 
 
 # ---- all lanes of an access --------------------------------------------------------------------------
@@ -129,16 +52,16 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, la
     """Examine a load by `lanes` lanes, one by one."""
     row, size = w.table[slot], config[at.LANES]
     limit, factor, grains = np.uint32(row[at.WATCHED_LIMIT]), row[at.WATCHED_FACTOR], row[at.WATCHED_GRAINS]
-    own = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP
+    own, begin = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP, begin_of(w)
     if own:
         w.state[at.READ_WINDOW] = w.state[at.WINDOW]
     for g in range((lanes + size - 1) // size):
         clocks = w.clocks[g + config[at.PLACE]]
-        since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << _CLOCK_SHIFT
+        since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << CLOCK_SHIFT
         stamp = stamp_of(w, slot, g, config)
         group = np.int64(0) if own else workgroup + g
         w.state[at.OWNER] = workgroup + g if own else 0
-        fresh = clocks[at.START] << _CLOCK_SHIFT if row[at.WATCHED_UNWRITTEN] == 1 else np.int64(-1)
+        fresh = clocks[at.START] << CLOCK_SHIFT if row[at.WATCHED_UNWRITTEN] == 1 else np.int64(-1)
         base = row[at.WATCHED_BASE] + (g + config[at.PLACE]) * row[at.WATCHED_PITCH]
         for lane in range(min(size, lanes - g * size)):
             address = np.uint32(addresses[g * size + lane] + extra)
@@ -150,7 +73,7 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, la
                 place = np.uint64(grain)  # unsigned indices are cheaper
                 if s.stamps[at.WRITER, place] < fresh and unwritten < 0:
                     unwritten = grain
-                read_grain(w, s, place, stamp + lane, group, since, clocks[at.START])
+                read_grain(w, s, place, stamp + lane, group, since, begin, clocks[at.START])
             if unwritten >= 0:
                 note_unwritten(w.unwritten[slot], config[at.LANE_OFFSET] + lane, workgroup + g, unwritten)
 
@@ -161,7 +84,7 @@ def all_written(w, slot, addresses, extra, config, workgroups_per_batch):
     row, size, writers = w.table[slot], config[at.LANES], w.workgroup.stamps[at.WRITER]
     factor = row[at.WATCHED_FACTOR]
     for g in range(workgroups_per_batch):
-        here, fresh = addresses[g * size :], w.clocks[g, at.START] << _CLOCK_SHIFT
+        here, fresh = addresses[g * size :], w.clocks[g, at.START] << CLOCK_SHIFT
         base = row[at.WATCHED_BASE] + (g + config[at.PLACE]) * row[at.WATCHED_PITCH]
         for first in range(base, base + row[at.WATCHED_GRAINS]):
             lane = 0  # a gather would be slower
@@ -184,16 +107,16 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
     """Examine a store of one unit by `lanes` lanes, one by one."""
     row, size = w.table[slot], config[at.LANES]
     limit, factor = np.uint32(row[at.WATCHED_LIMIT]), row[at.WATCHED_FACTOR]
-    own = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP
+    own, begin = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP, begin_of(w)
     bits = 8 * row[at.WATCHED_GRAIN]
     kept = np.int64((1 << bits) - 1)
     for g in range((lanes + size - 1) // size):
         clocks = w.clocks[g + config[at.PLACE]]
-        since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << _CLOCK_SHIFT
+        since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << CLOCK_SHIFT
         stamp = stamp_of(w, slot, g, config)
         group = np.int64(0) if own else workgroup + g
         w.state[at.OWNER] = workgroup + g if own else 0
-        fresh = clocks[at.START] << _CLOCK_SHIFT if own else np.int64(1)
+        fresh = clocks[at.START] << CLOCK_SHIFT if own else begin
         base = row[at.WATCHED_BASE] + (g + config[at.PLACE]) * row[at.WATCHED_PITCH] + unit * factor
         for lane in range(min(size, lanes - g * size)):
             address = np.uint32(addresses[g * size + lane] + extra)
@@ -208,7 +131,7 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
                     bit = (first + i) * bits
                     old = (np.int64(memory[bit >> 5]) >> (bit & 31)) & kept
                 new = (word >> (i * bits)) & kept
-                write_grain(w, s, place, stamp + lane, group, since, clocks[at.START], old, new, own)
+                write_grain(w, s, place, stamp + lane, group, since, begin, clocks[at.START], old, new, own)
 
 
 @compiled
@@ -293,8 +216,8 @@ def watch_barrier(regs, row, config, workgroup, workgroups_per_batch, watch_at):
         open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, LONG, LONG)
-def watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lanes, watch_at):
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, TABLE, LONG, LONG, LONG, LONG)
+def watch_read(regs, row, config, entry, memory, patterns, workgroup, workgroups_per_batch, lanes, watch_at):
     """Examine a load by the first `lanes` lanes: note it if its pattern is known, else examine it lane by lane."""
     w = _borrowed(watch_at)
     slot, addresses = np.int64(row[field.SLOT]), regs[row[field.ADDRESS]]
@@ -303,7 +226,13 @@ def watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lan
     masked = some_idle(regs, row, config, workgroups_per_batch, lanes)
     if watched[at.WATCHED_MEMORY] != at.ORDERED_WORKGROUP:
         mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
-        read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, lanes)
+        s = w.storage
+        left = by_blocks(regs, row, config, entry, memory, 0, workgroup, lanes, watch_at)
+        if left == at.NONE_LEFT:
+            return
+        if left == at.SOME_LEFT:
+            mask, masked = w.left, True
+        read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, lanes)
         return
     if row[field.LEARNED] != 1 or masked or config[at.LOCKSTEP_GROUPS] > 1 or not within(watched, known, extra):
         mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
@@ -416,8 +345,8 @@ def recognize(w, slot, addresses, stamp, config, workgroup, workgroups_per_batch
         row[lane] = addresses[lane]
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG, LONG)
-def watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lanes, watch_at):
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, LONG, LONG, LONG, LONG)
+def watch_write(regs, row, config, entry, memory, workgroup, workgroups_per_batch, lanes, watch_at):
     """Examine a store by the first `lanes` lanes: first the noted loads that it may race with, then all its lanes at
     once, or one by one."""
     w = _borrowed(watch_at)
@@ -426,8 +355,14 @@ def watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lane
     mask = regs[max(np.int64(row[field.MASK]), _NO_MASK)]
     masked = some_idle(regs, row, config, workgroups_per_batch, lanes)
     watched = w.table[slot]
-    lowest, highest = extent(addresses, extra, lanes)
     s = w.storage
+    if watched[at.WATCHED_MEMORY] != at.ORDERED_WORKGROUP:
+        left = by_blocks(regs, row, config, entry, memory, 1, workgroup, lanes, watch_at)
+        if left == at.NONE_LEFT:
+            return
+        if left == at.SOME_LEFT:
+            mask, masked = w.left, True
+    lowest, highest = extent(addresses, extra, lanes)
     if watched[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP:
         s = w.workgroup
         examine_notes_near(w, watched, lowest, highest, config, workgroup, workgroups_per_batch)
@@ -496,12 +431,6 @@ def keep_store(w, s, slot, addresses, extra, unit, config, workgroup, workgroups
     pattern[at.ROW_DISTINCT], pattern[at.ROW_LANES] = np.int64(distinct), workgroups_per_batch * size
 
 
-@inlined
-def stamp_of(w, slot, g, config):
-    """Return the stamp of an access by the first lane of workgroup `g` in a row, now: add the lane."""
-    return w.clocks[g + config[at.PLACE], at.CLOCK] << _CLOCK_SHIFT | slot << LANE_BITS | config[at.LANE_OFFSET]
-
-
 @compiled
 def write_distinct(w, s, slot, values, addresses, extra, unit, config, workgroup, workgroups_per_batch):
     """Store to distinct grains, one per lane, if all earlier accesses are ordered before. Returns whether they are."""
@@ -510,7 +439,7 @@ def write_distinct(w, s, slot, values, addresses, extra, unit, config, workgroup
     unread = row[at.WATCHED_READ] == 0 or (own and w.state[at.READ_WINDOW] != w.state[at.WINDOW])
     for g in range(workgroups_per_batch):
         here, base = addresses[g * size :], row[at.WATCHED_BASE] + g * row[at.WATCHED_PITCH] + unit
-        since = w.clocks[g, at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << _CLOCK_SHIFT if own else np.int64(1)
+        since = w.clocks[g, at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << CLOCK_SHIFT if own else begin_of(w)
         if not all_before(s.stamps, at.WRITER, here, extra, base, size, since):
             return False
         if not unread and not (

@@ -1,5 +1,6 @@
 """The tables of the race probes by hand: what is watched, where threads overlap, and merged tables of races."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 
 import bankshot
 from bankshot.sim.launch.race_tables import LaunchShadow, WatchedAccesses, merged_races, race_rows
+from bankshot.sim.launch.shadow_pool import StorageShadow
 from bankshot.sim.machine import layout as at
-from bankshot.sim.machine.probe_arrays import make_shadow
+from bankshot.sim.machine.probe_arrays import BLOCK, make_shadow, stamp_of_clock
 
 SOURCE = """
 enable f16;
@@ -78,25 +80,46 @@ def shadow_of(grain=4, storage=("y", "z"), words=12):
     return LaunchShadow(SimpleNamespace(), watched, PLACES, words)
 
 
-def written(*grains, count=12):
-    made = make_shadow(count)
-    made.stamps[at.WRITER, list(grains)] = 5
+BEGUN = 7  # the first clock of a run whose shadow others have used
+
+
+def written(*grains, count=12, split=True):
+    """Make a shadow of a run that has stored to these grains, recorded one by one or by blocks."""
+    made = StorageShadow(make_shadow(count), BEGUN)
+    before, now = stamp_of_clock(BEGUN) - 1, stamp_of_clock(BEGUN + 1)
+    made.arrays.stamps[at.WRITER], made.arrays.starts[at.WRITER] = before, before
+    made.arrays.covers[at.WRITER] = 0xFFFF
+    for block in {grain // BLOCK for grain in grains}:
+        made.arrays.starts[at.WRITER, block] = stamp_of_clock(BEGUN) if split else now
+        made.arrays.covers[at.WRITER, block] = (
+            0 if split else sum(1 << g % BLOCK for g in grains if g // BLOCK == block)
+        )
+    if split:
+        made.arrays.stamps[at.WRITER, list(grains)] = now
     return made
 
 
+KINDS = pytest.mark.parametrize("kinds", [(True, True), (True, False), (False, True), (False, False)])
+
+
+@KINDS
 @pytest.mark.parametrize("word", [*Y, *Z])
-def test_two_threads_that_store_to_a_word_overlap(word):
+def test_two_threads_that_store_to_a_word_overlap(word, kinds):
+    one, two = (partial(written, split=kind) for kind in kinds)
     others = [each for each in (*Y, *Z) if each != word]
-    assert shadow_of().overlap([written(word), written(word)])
-    assert not shadow_of().overlap([written(word), written(*others)])
-    assert not shadow_of().overlap([written(word)])
-    assert shadow_of().overlap([written(*others), written(), written(word), written(word)])
-    assert shadow_of().overlap([written(word), written(), written(others[0], word)])
+    assert shadow_of().overlap([one(word), two(word)])
+    assert not shadow_of().overlap([one(word), two(*others)])
+    assert not shadow_of().overlap([one(word)])
+    assert shadow_of().overlap([one(*others), two(), one(word), two(word)])
+    assert shadow_of().overlap([one(word), two(), one(others[0], word)])
 
 
 def test_readers_do_not_overlap():
-    reader = make_shadow(12)
-    reader.stamps[at.READER, :] = reader.stamps[at.OTHER, :] = 5
+    reader = written()
+    for who in (at.READER, at.OTHER):
+        reader.arrays.stamps[who] = stamp_of_clock(BEGUN + 1)
+    reader.arrays.starts[at.READER] = stamp_of_clock(BEGUN + 1)
+    reader.arrays.covers[at.READER] = 0xFFFF
     assert not shadow_of().overlap([written(4, 7), reader])
 
 
@@ -106,20 +129,22 @@ def test_words_of_bindings_without_stores_are_not_compared():
     assert not shadow_of().overlap([written(3), written(3)])
 
 
-def test_halves_of_a_word_do_not_overlap():
+@KINDS
+def test_halves_of_a_word_do_not_overlap(kinds):
+    one, two = (partial(written, count=24, split=kind) for kind in kinds)
     halves = shadow_of(grain=2)
-    assert not halves.overlap([written(8, count=24), written(9, count=24)])
-    assert halves.overlap([written(23, count=24), written(23, count=24)])
+    assert not halves.overlap([one(8), two(9)])
+    assert halves.overlap([one(23), two(23)])
 
 
 def test_no_thread_has_more_shadow_than_there_is_room_for():
-    """40 bytes to a grain, in 2^34 bytes."""
-    assert shadow_of(words=1 << 20).threads == (1 << 34) // (40 << 20)
-    assert shadow_of(words=1 << 20, grain=2).threads == (1 << 34) // (80 << 20)
+    """42 bytes to a grain, in 2^35 bytes."""
+    assert shadow_of(words=1 << 20).threads == (1 << 35) // (42 << 20)
+    assert shadow_of(words=1 << 20, grain=2).threads == (1 << 35) // (84 << 20)
     assert shadow_of(words=1 << 32).threads == 1
     assert shadow_of(words=1 << 32, storage=()).threads == 1024
-    assert shadow_of(words=100).shadow().stamps.shape[1] == 100
-    assert shadow_of(words=100, storage=()).shadow().stamps.shape[1] == 1
+    assert shadow_of(words=100).shadow().grains >= 100
+    assert shadow_of(words=100, storage=()).shadow().grains == 1
 
 
 # ---- races -------------------------------------------------------------------------------------------

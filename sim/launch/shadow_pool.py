@@ -1,0 +1,83 @@
+"""Shadow memory of storage that runs use one after the other.
+
+To allocate and clear it takes longer than a small run. A run does not clear it: its clocks begin where those of the run
+before have ended, and the machine takes earlier stamps for no access.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..fast_dataclass import entity
+from ..machine import layout as at
+from ..machine.probe_arrays import BLOCK, SHADOW_BYTES, Shadow, make_shadow, stamp_of_clock
+
+ROOM = 128 << 20  # bytes that all idle shadows may take
+_LAST_CLOCK = 1 << 30  # a stamp has 31 bits for clocks, and a run needs some
+
+
+@entity
+class StorageShadow:
+    """The shadow of a run. `begun` is the first clock of the run: no earlier one has reached it."""
+
+    arrays: Shadow
+    begun: int = 1
+
+    @property
+    def nbytes(self) -> int:
+        return self.grains * SHADOW_BYTES
+
+    @property
+    def grains(self) -> int:
+        return self.arrays.stamps.shape[1]
+
+    def accessed(self, blocks: slice) -> NDArray[np.bool_]:
+        """Return in which of these blocks the run may have stored to a grain."""
+        return self.arrays.starts[at.WRITER, blocks] >= stamp_of_clock(self.begun)
+
+    def stored(self, blocks: NDArray[np.int64], grains: slice) -> NDArray[np.bool_]:
+        """Return which grains of these blocks the run has stored to: a row for each block. Others than `grains` do not
+        count."""
+        places = blocks[:, np.newaxis] * BLOCK + np.arange(BLOCK)
+        starts, covers = self.arrays.starts[at.WRITER, blocks], self.arrays.covers[at.WRITER, blocks]
+        is_split = starts < stamp_of_clock(self.begun + 1)
+        one_by_one = self.arrays.stamps[at.WRITER, np.minimum(places, self.grains - 1)] > stamp_of_clock(self.begun)
+        together = covers[:, np.newaxis] >> np.arange(BLOCK, dtype=np.uint32) & 1 != 0
+        found = np.where(is_split[:, np.newaxis], one_by_one, together)
+        return found & (grains.start <= places) & (places < grains.stop)
+
+
+class ShadowPool:
+    """Idle shadows.
+
+    Each step is one operation of a list, atomic without a lock, which a process could be forked with.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._idle: list[StorageShadow] = []
+
+    def take(self, grains: int) -> StorageShadow:
+        """Return a shadow of so many grains, without accesses."""
+        for shadow in sorted(self._idle, key=lambda each: each.grains):
+            if shadow.grains >= grains:
+                with suppress(ValueError):  # another thread has taken it
+                    self._idle.remove(shadow)
+                    return shadow
+        return StorageShadow(make_shadow(grains))
+
+    def give_back(self, shadow: StorageShadow, clock: int) -> None:
+        """Keep a shadow for later runs, where there is room. `clock` is the last one that its run has reached."""
+        if shadow.nbytes > self._room or clock >= _LAST_CLOCK:
+            return
+        shadow.begun = clock + 1
+        self._idle.append(shadow)
+        while sum(each.nbytes for each in list(self._idle)) > self._room:
+            with suppress(IndexError):
+                self._idle.pop(0)
+
+
+SHADOWS = ShadowPool(ROOM)
