@@ -8,7 +8,7 @@ import pytest
 import bankshot
 from bankshot.sim.instrument.error_bounds.error_rules import is_exact
 from bankshot.sim.ir.builder import Builder
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 from tests.instrument.test_error_bounds import run
 
 
@@ -77,7 +77,7 @@ def test_bounds_of_workgroup_variables_have_a_word_for_each_number():
             workgroupBarrier();
             y[i] = t[i % 6u] + f32(h[i].x);
         }"""
-    dispatch = prepare(bankshot.check(source), grid=1, bindings={"y": np.ones(8, np.float32)})
+    dispatch = dispatch_of(bankshot.check(source), grid=1, bindings={"y": np.ones(8, np.float32)})
     program, _ = dispatch.build_with_bounds(frozenset())
     assert list(program.shared_offsets.values()) == [0, 32, 64, 96]
     assert program.shared_bytes == 32 + 32 + 32 + 64

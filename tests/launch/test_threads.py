@@ -8,7 +8,7 @@ import pytest
 import bankshot
 from bankshot.sim.launch.partition import run_parts
 from bankshot.sim.launch.threads import THREADS, processors
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 HEAD = """
 @group(0) @binding(0) var<storage, read> x: array<u32, 64>;
@@ -51,7 +51,7 @@ def test_a_run_is_repeated_on_one_thread_where_several_may_store_to_a_word(body,
     monkeypatch.setenv(THREADS, "3")
     monkeypatch.setattr("bankshot.sim.launch.launch.run_parts", noted)
     bindings = {"x": np.arange(64, dtype=np.uint32), "y": np.zeros(64, np.uint32)}
-    dispatch = prepare(bankshot.check(f"{HEAD}{body} }}"), grid=8, bindings=bindings, out_of_bounds=policy)
+    dispatch = dispatch_of(bankshot.check(f"{HEAD}{body} }}"), grid=8, bindings=bindings, out_of_bounds=policy)
     _, outcome = dispatch.run(frozenset({"bounds"}))
     assert given == threads
     assert outcome.stopped is None

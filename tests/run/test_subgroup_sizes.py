@@ -6,7 +6,7 @@ import pytest
 
 import bankshot
 from bankshot.sim.models.devices import get
-from bankshot.sim.run.simulate import prepare
+from bankshot.sim.run.prepared import dispatch_of
 
 SOURCE = """
 enable subgroups;
@@ -17,7 +17,7 @@ enable subgroup_size_control;
 
 def device_of(size: int) -> bankshot.Device:
     flexible = get("nvidia").with_(subgroup_sizes=(8, 16, 32), subgroup_size=16)
-    return prepare(SOURCE.format(size=size), grid=1, device=flexible).device
+    return dispatch_of(SOURCE.format(size=size), grid=1, device=flexible).device
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])
