@@ -191,8 +191,9 @@ def _composite(target: t.Type, args: tuple[t.Type, ...], span: Span | None, arg_
         if conversion_rank(arg, part) is None:
             place = arg_spans[i] if i < len(arg_spans) else span
             name = f"member '{target.members[i].name}'" if isinstance(target, t.Struct) else f"element {i}"
-            splat = isinstance(part, t.Vec) and isinstance(arg, t.Scalar)
-            converts = _same_shape(arg, part) or (splat and conversion_rank(arg, part.elem) is not None)
+            converts = _same_shape(arg, part) or (
+                isinstance(part, t.Vec) and conversion_rank(arg, part.elem) is not None
+            )
             hint = f"convert it: {part}({first_words(place.text)})" if place and converts else None
             raise fail("type-mismatch", f"{name} of {target} is {part}, but the value is {arg}", place, hint=hint)
     return Resolution(parts, target)
