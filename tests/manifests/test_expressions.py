@@ -48,8 +48,8 @@ def test_anything_else_is_rejected(text, message):
 
 @pytest.mark.parametrize(
     "text",
-    ["M +", "M\0", "-" * 4_000 + "M", "-" * 9_000 + "M"],
-    ids=["half", "null", "deep", "too deep for the parser"],
+    ["M +", "M\0", "-" * 9_000 + "M"],
+    ids=["half", "null", "too deep for the parser"],
 )
 def test_what_python_cannot_read_is_not_arithmetic(text):
     with pytest.raises(UsageError, match="is not arithmetic"):

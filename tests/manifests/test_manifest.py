@@ -216,7 +216,7 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
     ("old", "new", "message"),
     [
         ('entry = "main"', "entry = 3", "k.toml:3: `entry` must be a string, not 3"),
-        ('init = "normal"', 'init = "normal"\nseed = -1', "k.toml:13: `seed` must be 0 or more, not -1"),
+        ('init = "normal"', 'init = "normal"\nseed = -1', "k.toml:8: `seed` must be 0 or more, not -1"),
         ('entry = "main"', 'entri = "main"', "k.toml:3: [kernel] has an unknown key `entri`; did you mean `entry`?"),
         ("source =", "sauce =", "k.toml:1: [kernel] lacks `source`; is `sauce` meant to be it?"),
         ('"k.wgsl"', '"x.wgsl"', "x.wgsl does not exist"),
