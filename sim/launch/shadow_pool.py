@@ -43,10 +43,10 @@ class StorageShadow:
         count."""
         places = blocks[:, np.newaxis] * BLOCK + np.arange(BLOCK)
         starts, covers = self.arrays.starts[at.WRITER, blocks], self.arrays.covers[at.WRITER, blocks]
-        is_split = starts < stamp_of_clock(self.begun + 1)
+        is_split = starts[:, np.newaxis] < stamp_of_clock(self.begun + 1)
         one_by_one = self.arrays.stamps[at.WRITER, np.minimum(places, self.grains - 1)] > stamp_of_clock(self.begun)
         together = covers[:, np.newaxis] >> np.arange(BLOCK, dtype=np.uint32) & 1 != 0
-        found = np.where(is_split[:, np.newaxis], one_by_one, together)
+        found = (is_split & one_by_one) | (~is_split & together)
         return found & (grains.start <= places) & (places < grains.stop)
 
 

@@ -163,3 +163,21 @@ def test_regular_accesses_split_only_blocks_of_two_workgroups(one_pool):
     assert np.count_nonzero(shadow.arrays.covers[at.WRITER]) == (256 + 1024 + 256 + 1024) // 16 + 1 - 3
     assert np.count_nonzero(shadow.arrays.stamps[at.WRITER]) == 3 * 16
     assert not shadow.arrays.stamps[at.READER :].any()
+
+
+def test_a_program_whose_stores_overlap_is_not_run_twice_again(monkeypatch):
+    """Two threads may both store to word 0: their run does not count. The next run takes one thread from the start."""
+    monkeypatch.setattr(partition, "_WORTH", 1)
+    monkeypatch.setattr(partition, "_PATIENCE", 0)
+    monkeypatch.setattr(race_tables.LaunchShadow, "overlap", lambda self, shadows: self.watches_storage)
+    monkeypatch.setenv(THREADS, "2")
+    runs = []
+    run = launch.Launch.run
+    monkeypatch.setattr(launch.Launch, "run", lambda self, *progress: (runs.append(self), run(self, *progress))[1])
+    module = bankshot.check("""
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x / 512u] = id.x; }""")
+    for expected in (2, 1, 1):
+        runs.clear()
+        bankshot.simulate(module, grid=64, bindings={"y": np.zeros(8, np.uint32)}, probes="races", replay=False)
+        assert len(runs) == expected

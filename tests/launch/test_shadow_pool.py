@@ -1,4 +1,4 @@
-"""Shadow memory that one run leaves to the next: who gets it, how much is kept, and that it holds no accesses."""
+"""Shadow memory that one run leaves to the next: which one a run takes, how much is kept, and that it is empty."""
 
 import numpy as np
 import pytest
