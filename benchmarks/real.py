@@ -1,10 +1,10 @@
 """`python -m benchmarks.real FOLDER...`: time any folder of shaders in the simulator and on wgpu.
 
 Shaders are found as `bankshot corpus` finds them; both sides get the same generated inputs. Modules and pipelines are
-made before the clock starts, and uploads do not count on wgpu. The simulator is timed from bindings to outputs:
-`plain` computes outputs only, `counters` all counters, and `all` every probe with the reruns that judge findings.
-Rounds of both sides are interleaved, and each figure is the least of them. A row per entry point that stays in bounds
-and ends; the others are counted by the reason why they were left out.
+made before the clock starts, on both sides, and uploads do not count on wgpu. The simulator is timed from bindings to
+outputs: `plain` computes outputs only, `counters` all counters, and `all` every probe with the reruns that judge
+findings. Rounds of both sides are interleaved, and each figure is the least of them. A row per entry point that stays
+in bounds and ends; the others are counted by the reason why they were left out.
 
 The figures are also saved to benchmarks/output/real.json; --page writes a page, without the shaders' texts.
 """
@@ -40,7 +40,8 @@ from .ways import COUNTERS, timed
 
 PROBES: dict[str, str | Sequence[str]] = {"plain": "none", "counters": COUNTERS, "all": "all"}
 GRIDS = {0: (), 1: (128,), 2: (16, 8), 3: (8, 4, 4)}  # 128 workgroups, by the number of axes that the shader reads
-REPEATS = 3  # runs of one side in a row: the first one finds cold caches
+REPEATS = 3, 20  # runs of one side in a row, at least and at most: the first ones find cold caches
+WARM = 0.02  # seconds of runs in a row that suffice
 BUDGET = 1 << 18  # backward jumps, so that a search for inputs does not wait for an endless loop
 
 
@@ -73,21 +74,20 @@ class Timed:
     given: dict[str, Any]
     adapter: wgpu_client.AdapterInfo
 
-    def simulate(self, probes: str | Sequence[str], **options: Any) -> bankshot.Run:
-        """Run in the simulator."""
-        return bankshot.simulate(
+    def prepare(self, probes: str | Sequence[str], **options: Any) -> bankshot.Prepared:
+        """Prepare runs in the simulator."""
+        return bankshot.prepare(
             self.module,
             entry=self.function.name,
             grid=self.grid,
-            bindings=self.given,
             overrides=self.overrides,
             device=self.adapter.profile or wgpu_client.FALLBACK,
             probes=probes,
             **options,
         )
 
-    def on_wgpu(self) -> float:
-        """Run on wgpu, and return the seconds from submission to completion."""
+    def on_wgpu(self, repeats: int) -> float:
+        """Run on wgpu so many times, and return the least seconds from submission to completion."""
         run = wgpu_client.run(
             self.module.source.text,
             self.function.name,
@@ -96,7 +96,7 @@ class Timed:
             slots=wgpu_client.slots_of(self.function),
             overrides=self.overrides,
             adapter=self.adapter.name,
-            repeats=REPEATS,
+            repeats=repeats,
         )
         return min(run.seconds)
 
@@ -165,7 +165,7 @@ def _inputs(module: bankshot.Module, function: typed.Function, info: wgpu_client
     reason = "no output changed"
     for recipe in invented_inputs.RECIPES:
         case = Timed(module, function, grid, overrides, invented_inputs.bindings(pipeline, recipe), info)
-        run = Run(recipe, case.given, case.simulate(("bounds",), budget=BUDGET, replay=False))
+        run = Run(recipe, case.given, case.prepare(("bounds",), budget=BUDGET, replay=False).run(case.given))
         if run.result.findings:
             reason = "every input leaves its bounds or does not end"
         elif run.busy:
@@ -176,12 +176,14 @@ def _inputs(module: bankshot.Module, function: typed.Function, info: wgpu_client
 def _row(shader: Shader, case: Timed, rounds: int, limit: float) -> Row:
     """Time an entry point until its rounds or its time are used up. The first round does not count."""
     seconds: dict[str, list[float]] = {name: [] for name in ("wgpu", *PROBES)}
-    end = time.perf_counter() + limit
+    prepared = {name: case.prepare(probes) for name, probes in PROBES.items()}
+    end, (repeats, most) = time.perf_counter() + limit, REPEATS
     for number in range(rounds + 1):
-        taken = {"wgpu": case.on_wgpu()} | {
-            name: min(timed(lambda probes=probes: case.simulate(probes)) for _ in range(REPEATS))
-            for name, probes in PROBES.items()
+        taken = {"wgpu": case.on_wgpu(repeats)} | {
+            name: min(timed(lambda runs=runs: runs.run(case.given)) for _ in range(repeats))
+            for name, runs in prepared.items()
         }
+        repeats = max(repeats, min(most, int(WARM / max(taken["wgpu"], taken["plain"]))))
         if number or time.perf_counter() > end:
             for name, each in taken.items():
                 seconds[name].append(each)
