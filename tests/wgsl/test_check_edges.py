@@ -60,9 +60,10 @@ def test_the_workgroup_is_a_whole_number_of_subgroups(workgroup: str, subgroup: 
         assert error.value.diagnostics[0].message == problem
 
 
-@pytest.mark.parametrize("name", sorted(GENERATORS - {"buffer"}))
-def test_a_type_without_its_template_has_an_example(name: str) -> None:
-    message, hint = error_of(f"fn f() {{ var x: {name}; }}")
+@pytest.mark.parametrize("name", sorted(GENERATORS))
+def test_a_type_with_a_wrong_template_has_an_example(name: str) -> None:
+    template = "<1, 2>" if name == "buffer" else ""  # which needs no template
+    message, hint = error_of(f"fn f() {{ var x: {name}{template}; }}")
     assert message.startswith(f"'{name}' takes ")
     assert hint is not None
     assert hint.startswith(f"for example {name}<")
@@ -181,3 +182,20 @@ def test_a_break_in_a_switch_does_not_leave_the_loop() -> None:
         switch k { case 2 { a = 2; break; } default { } }
         let b = a; } }"""
     assert "kept-value" in [note.code for note in portability(check(Source(source)))]
+
+
+@pytest.mark.parametrize("second", [0, 1])
+def test_a_location_is_given_once(second: int) -> None:
+    members = f"@location(0) a: f32, @location({second}) b: f32"
+    for text in (f"@fragment fn f({members}) {{}}", f"struct V {{ {members} }} @fragment fn f(v: V) {{}}"):
+        if second:
+            assert check(Source(text))
+        else:
+            assert error_of(text)[0] == "location 0 is given twice"
+
+
+def test_the_most_elements_of_an_array_constructor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bankshot.sim.wgsl.check.check_calls.MAX_ARRAY_CONSTRUCTOR", 4)
+    assert check(Source("const a = array(1, 2, 3, 4);"))
+    message, _ = error_of("const a = array(1, 2, 3, 4, 5);")
+    assert message == "an array constructor takes at most 4 elements, not 5"

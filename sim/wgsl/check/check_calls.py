@@ -172,7 +172,7 @@ def _construct(e: Expressions, entity: TypeName | Generator, expr: tree.Call) ->
     chosen = overloads.resolve_constructor(target, types, expr.span, spans, all_const=all_const)
     type_ = chosen.result
     assert type_ is not None
-    if isinstance(type_, t.Array) and len(args) > MAX_ARRAY_CONSTRUCTOR:
+    if len(args) > MAX_ARRAY_CONSTRUCTOR:  # nothing but an array has so many parts
         message = f"an array constructor takes at most {MAX_ARRAY_CONSTRUCTOR} elements, not {len(args)}"
         raise fail("limit", message, expr.span)
     check_held(type_, expr.span)
