@@ -110,7 +110,7 @@ def _grid_lines(axis: Any, columns: int, rows: int) -> None:
 def pitches(advice: Advice) -> Drawing:
     """Wavefronts by row pitch: every layout of an advice that qualifies and has no swizzle."""
     trials = sorted(
-        (each for each in advice.trials if each.refused is None and not each.mask), key=lambda each: each.pitch
+        (each for each in advice.trials if each.refused is None and each.swizzle is None), key=lambda each: each.pitch
     )
     figure, axes = _figure(1, 1, 3.6)
     axis = axes[0][0]
