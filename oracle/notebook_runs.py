@@ -15,7 +15,7 @@ from .gpu_counters.access_trace import Trace, trace
 from .gpu_counters.timeline import Timeline, sizes_of, timeline
 from .judge.case_run import simulate
 from .manifests import manifest_loader
-from .manifests.manifest import Case
+from .manifests.manifest import LARGEST, Case
 
 if TYPE_CHECKING:
     from ..sim import Run
@@ -41,8 +41,10 @@ def traced(path: str, kernel: str | None = None, overrides: Mapping[str, int] | 
 
 
 def advised(array: str, pitches: tuple[int, int], path: str, kernel: str | None = None, **dims: int) -> Advice:
-    """What `bankshot advise` reports for one array of a case, for pitches from the first to the second."""
-    return advise(case(path, kernel, None, **dims), Options(array=array, values=pitches)).advice[0]
+    """What `bankshot advise` reports for one array of a case, for pitches from the first to the second, whatever memory
+    they take."""
+    options = Options(array=array, values=pitches, most_bytes=LARGEST)
+    return advise(case(path, kernel, None, **dims), options).advice[0]
 
 
 def timeline_of(one: Trace, slots: Mapping[str, int]) -> Timeline:
