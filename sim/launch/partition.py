@@ -62,7 +62,8 @@ def run_parts(
     outcomes: list[Outcome] = []
     (_, end), *others = reversed(parts)
     if not others:  # the machinery for threads takes as long as a small run
-        outcomes.append(run_part(*parts[0], shadows[0]))
+        (part,), (shadow, *_) = parts, shadows
+        outcomes.append(run_part(*part, shadow))
         if progress:
             progress(end, end)
         return outcomes

@@ -73,12 +73,14 @@ def _expected(kernel: Kernel) -> dict[str, np.ndarray]:
     return {name: np.asarray(array, np.float64) for name, array in made.items()}
 
 
-def outputs_of(kernel: Kernel, text: str) -> dict[str, Output] | None:
-    """Run a text in place of the kernel's. Returns None where it does not run to its end."""
+def outputs_of(kernel: Kernel, text: str, policy: str = "clamp") -> dict[str, Output] | None:
+    """Run a text in place of the kernel's, with a policy for accesses out of bounds. Returns None where it does not run
+    to its end."""
     case = default_case(kernel)
     try:
         module = bankshot.check(text, defines=case.kernel.defines)
-        run = bankshot.simulate(module, **{**case.launch, "bindings": case.arrays, "budget": _BUDGET}, probes="none")
+        options = {**case.launch, "bindings": case.arrays, "budget": _BUDGET, "out_of_bounds": policy}
+        run = bankshot.simulate(module, **options, probes="none")
     except (WgslError, bankshot.UsageError, ValueError):
         return None
     if any(finding.code == "endless-loop" for finding in run.findings):
@@ -90,10 +92,14 @@ def outputs_of(kernel: Kernel, text: str) -> dict[str, Output] | None:
 
 
 def _wrong(kernel: Kernel, random_: random.Random) -> tuple[str, dict[str, Output]] | None:
-    """A slip in a kernel that changes an output grossly."""
+    """A slip in a kernel that changes an output grossly on every device: a guard that is off by one changes none where
+    accesses out of bounds are dropped."""
     text = slip(kernel.text, random_)
-    outputs = None if text == kernel.text else outputs_of(kernel, text)
-    return (text, outputs) if outputs and any(each.is_gross for each in outputs.values()) else None
+    if text == kernel.text:
+        return None
+    found = [outputs_of(kernel, text, policy) for policy in ("zero", "wrap", "clamp")]
+    gross = all(outputs and any(each.is_gross for each in outputs.values()) for outputs in found)
+    return (text, outputs) if gross and (outputs := found[-1]) else None
 
 
 # ---- commands ----

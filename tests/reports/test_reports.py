@@ -117,7 +117,7 @@ def world(monkeypatch, tmp_path):
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
     def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, workgroups, progress, **order):
-        assert order == {"schedule": "lockstep", "schedules": 1}
+        assert order == {"schedule": "lockstep", "schedules": 1, "replay": True}
         knobs.devices.append((device, probes))
         y = bindings["x"] * np.float32(2)
         y[-1] += np.float32(knobs.sim_error)

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-_IMPORTED = ("numpy", "numba", "numba.core.typing", "llvmlite.binding", "xdist.plugin", "hypothesis.strategies",
+_IMPORTED = ("numpy", "numba", "llvmlite.binding", "xdist.plugin", "hypothesis.strategies",
              "_hypothesis_pytestplugin", "click.testing", "rich.console", "jinja2", "pygments")  # fmt: skip
 
 
