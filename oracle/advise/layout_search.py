@@ -1,4 +1,4 @@
-"""`bankshot advise`: search the layouts of workgroup arrays for the fewest wavefronts and the least memory.
+"""`bankshot advise`: search the layouts of workgroup arrays for the fewest wavefronts and little memory.
 
 Each row of its table is a run of the changed text. A layout is accepted only if the run leaves the same bits in every
 output, requests as many sectors of global memory, has no findings that the original text does not have, and fits into
@@ -79,11 +79,6 @@ class Trial:
     same_outputs: bool = False
     refused: str | None = None
 
-    @property
-    def cost(self) -> tuple[int, int]:
-        """What the search minimizes: wavefronts, then memory."""
-        return self.wavefronts, self.bytes
-
 
 @frozen
 class Advice:
@@ -102,13 +97,18 @@ class Advice:
     @property
     def best(self) -> Trial:
         """The cheapest accepted layout; among equals, the one that changes the text least."""
-        return min((trial for trial in self.trials if trial.refused is None), key=lambda trial: trial.cost)
+        return min((trial for trial in self.trials if trial.refused is None), key=self._cost)
 
     @property
     def best_pad(self) -> Trial:
         """The cheapest accepted layout without a swizzle."""
         plain = (trial for trial in self.trials if trial.refused is None and trial.swizzle is None)
-        return min(plain, key=lambda trial: trial.cost)
+        return min(plain, key=self._cost)
+
+    def _cost(self, trial: Trial) -> tuple[int, bool, int]:
+        """What the search minimizes: wavefronts, then memory that is added. Narrower rows come last: other data may
+        need what this case leaves unused."""
+        return trial.wavefronts, trial.pitch < self.written.pitch, max(0, trial.bytes - self.written.bytes)
 
     @property
     def ok(self) -> bool:

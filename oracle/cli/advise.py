@@ -40,7 +40,7 @@ def advise(
     as_json: bool,
     **request: Unpack[RequestOptions],
 ) -> None:
-    """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least memory.
+    """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least added memory.
 
     The best is shown as a unified diff. The exit code is 0 if no layout is better.
     """

@@ -219,3 +219,35 @@ def test_a_cost_that_no_layout_changes_is_named(tmp_path):
     assert "note: tile has no bank conflicts" in done.stdout
     assert "strided.wgsl:5  load of x, 100% of the excess sectors" in done.stdout
     assert "32 sectors per request, where 4 would do" in done.stdout
+
+
+WIDE = """\
+@group(0) @binding(0) var<storage, read_write> y: array<f32, 32>;
+const STRIDE = 64u;
+var<workgroup> tile: array<f32, 32u * STRIDE>;
+@compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+    for (var k = 0u; k < 32u; k++) { tile[i * STRIDE + k] = f32(k); }
+    workgroupBarrier();
+    y[i] = tile[i * STRIDE + 31u];
+}
+"""
+
+
+def test_rows_are_not_narrowed_to_what_one_case_uses(tmp_path):
+    """The data fill half of each row: with a pitch of 33, 65 or a swizzle there is no conflict."""
+    (tmp_path / "wide.wgsl").write_text(WIDE)
+    (plan,) = plans([tmp_path / "wide.wgsl"], Request(grid=(1, 1, 1)))
+    (advice,) = advise(plan.case(plan.shapes[0]), Options(values=(33, 65))).advice
+    narrow = next(trial for trial in advice.trials if trial.pitch == 33)
+    assert (narrow.refused, narrow.excess) == (None, 0)
+    assert (advice.best.pitch, advice.best.excess, advice.best.bytes) == (64, 0, advice.written.bytes)
+    assert advice.best_pad.pitch == 65
+
+
+def test_an_array_without_conflicts_keeps_its_size(tmp_path):
+    text = WIDE.replace("i * STRIDE + k", "k * STRIDE + i").replace("i * STRIDE + 31u", "STRIDE + i")
+    (tmp_path / "wide.wgsl").write_text(text)
+    (plan,) = plans([tmp_path / "wide.wgsl"], Request(grid=(1, 1, 1)))
+    (advice,) = advise(plan.case(plan.shapes[0]), Options(values=(32, 64))).advice
+    assert any(trial.pitch < 64 and trial.refused is None for trial in advice.trials)
+    assert advice.ok
