@@ -131,9 +131,15 @@ class Layouts:
         span = inner.args[1].span
         return Pitch(f"row length of {self.array}", self.value(span.text), lambda to: Change(((span, str(to)),)))
 
+    @property
+    def _size(self) -> s.Expr | None:
+        """The number of elements in the declaration, None where its type is an alias."""
+        type_ = self.decl.type
+        return type_.args[1] if type_ and type_.args and type_.args[1:] else None
+
     def _written(self) -> Pitch | None:
         """Return the common factor of every index as a pitch, for a module without a constant for the pitch alone."""
-        size = self.decl.type.args[1] if self.decl.type and self.decl.type.args and self.decl.type.args[1:] else None
+        size = self._size
         if not self.indices or size is None:
             return None
         if any(inner is not n and inner in self.indices for n in self.indices for inner in nodes(n.index)):
@@ -156,7 +162,7 @@ class Layouts:
     def padded(self, pitch: int, width: int) -> Pitch | None:
         """Return the pitch of an array whose rows of `pitch` elements, `width` of them in use, are known from its
         accesses alone."""
-        size = self.decl.type.args[1] if self.decl.type and self.decl.type.args and self.decl.type.args[1:] else None
+        size = self._size
         if not self.indices or size is None or self.row:
             return None
         rows = self.value(size.span.text) // pitch
