@@ -65,7 +65,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.wgsl": ("sim.fast_dataclass", "sim.bounded_cache", "sim.scalar"),
     "sim.front_end": ("sim.wgsl", "sim.models", "sim.without_gc"),
     "sim.ir": ("sim.fast_dataclass", "sim.scalar", "sim.wgsl"),
-    "sim.machine": ("sim.fast_dataclass", "sim.disk_cache", "sim.child_program", "sim.scalar", "sim.models"),
+    "sim.machine": (
+        *("sim.fast_dataclass", "sim.without_gc", "sim.disk_cache", "sim.child_program", "sim.scalar", "sim.models"),
+    ),
     "sim.lowering": (*_LANGUAGE, "sim.machine"),
     "sim.analysis": _LANGUAGE,
     "sim.instrument": _LANGUAGE,

@@ -17,6 +17,7 @@ from typing import Any
 
 from ...child_program import command, without_interrupts
 from ...disk_cache import write
+from ...without_gc import without_gc
 from . import paths
 from .object_files import INDEX, find, keep, writable
 from .paths import CompileError
@@ -113,10 +114,10 @@ def compile_parts(folder: Path, step: int) -> dict[str, Any]:
     Two processes that start from either end meet: what the other has compiled is found there.
     """
     import_module("..core", __package__)  # which brings all parts
-    from .units import PARTS, uncollected
+    from .units import PARTS
 
     reported = time.monotonic()
-    with uncollected():
+    with without_gc():  # what compiles makes millions of objects, and keeps most
         for each in PARTS[::step]:
             if find(folder, each.symbol) is None:
                 keep(folder, each.symbol, each.compile())

@@ -10,9 +10,7 @@ compiled is up to `fast` or `plain`; both offer what is imported from `path` her
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from numba import types
@@ -70,15 +68,3 @@ def part(*arguments: Any, returns: Any = types.void, record: Any = ()) -> Callab
         return PARTS[-1].call
 
     return make
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without looking for garbage: what compiles makes millions of objects, and keeps most."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
