@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ..ir import ir
 from ..ir.access import BUFFERS, NOWHERE, Access
 from ..ir.builder import Builder
@@ -39,6 +42,7 @@ class Memory:
         self.sites = SiteTable()
         self.accesses: list[Access] = []
         self._numbers: dict[Access, int] = {}
+        self._pending: list[Callable[[], Any]] | None = None  # checks of an operand that may not matter
         self._tracing = trace is not None
         self.spans: dict[int, Span] = {}  # of loops, branches and conversions, by identity
 
@@ -48,6 +52,25 @@ class Memory:
             self._numbers[access] = len(self.accesses)
             self.accesses.append(access)
         return self._numbers[access]
+
+    # ---- checks ----
+
+    def check_here(self, build: Callable[[], Any]) -> None:
+        """Build a check here, or once it is known where the operand being lowered matters."""
+        if self._pending is None:
+            build()
+        else:
+            self._pending.append(build)
+
+    def speculate(self, lower: Callable[[], Value], matters: Callable[[], Value]) -> Value:
+        """Lower an operand in all lanes, with its checks only in those where it matters."""
+        outer, self._pending = self._pending, []
+        operand = lower()
+        checks, self._pending = self._pending, outer
+        if checks:
+            condition = matters()
+            self.check_here(lambda: self.builder.only_where(condition, lambda: [build() for build in checks]))
+        return operand
 
     # ---- whole values ----
 
@@ -192,13 +215,17 @@ class Memory:
 
     def _check(self, step: Step, index: Value, variable: Variable) -> None:
         """Check an index, once per expression: a composite takes several accesses."""
-        if not self.checks or (key := (index, step.span, self.builder.here)) in self._checked:
+        if not self.checks:
             return
-        self._checked.add(key)
+        if self._pending is None:
+            if (key := (index, step.span, self.builder.here)) in self._checked:
+                return
+            self._checked.add(key)
         tail = (step.tail or t.tail_of(variable.type)) if step.count is None else None
         access = Access(variable, "index", 4, 1, 0, 1, step.count, tail)
         site = self.sites.number(SourceSite("index", step.span, variable=step.of))
-        self.builder.append(ir.Check(self.access(access), index, site))
+        check = ir.Check(self.access(access), index, site)
+        self.check_here(lambda: self.builder.append(check))
 
     # ---- buffers and workgroup memory ----
 

@@ -192,8 +192,10 @@ class Expressions(Lowering):
         is_and = expr.op == "&&"
         if is_constant(expr.left):
             return self.value(expr.right)[0] if bool(left.imm) == is_and else left
-        if _is_free(expr.right) and not (self._inspecting and _may_go_wrong(expr.right)):
-            return self.builder.op("and_bool" if is_and else "or_bool", left, self.value(expr.right)[0])
+        if _is_free(expr.right):
+            matters = (lambda: left) if is_and else (lambda: self.builder.op("lnot_bool", left))
+            right = self.speculate(lambda: self.value(expr.right)[0], matters)
+            return self.builder.op("and_bool" if is_and else "or_bool", left, right)
         self.builder.tally_computed("control", expr.span)
         if left.op == "const":
             return self.value(expr.right)[0] if bool(left.imm) == is_and else left
@@ -245,8 +247,9 @@ class Expressions(Lowering):
             and result.op == op
             and not (kind in RIGHT_DECIDES and args[1].op == "const")
         ):
-            self.inspects.append(ir.Inspect(kind, result, self.sites.number(SourceSite("check", span, name=name))))
-            self.builder.append(self.inspects[-1])
+            check = ir.Inspect(kind, result, self.sites.number(SourceSite("check", span, name=name)))
+            self.inspects.append(check)
+            self.check_here(lambda: self.builder.append(check))
         return result
 
     def _builtin(self, expr: typed.BuiltinCall) -> list[Value]:
@@ -371,11 +374,6 @@ def _is_free(expr: typed.Expr) -> bool:
         elif isinstance(part, typed.ShortCircuit) and not _is_free(part.right):
             return False
     return True
-
-
-def _may_go_wrong(expr: typed.Expr) -> bool:
-    """Whether some part of an expression is checked when it is evaluated."""
-    return any(isinstance(part, typed.BuiltinCall | typed.Convert) for part in typed.expressions(expr))
 
 
 def _is_uncounted(call: typed.BuiltinCall) -> bool:
