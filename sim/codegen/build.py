@@ -26,6 +26,7 @@ from ..ir.passes import ALL, MODELLED, Passes
 from ..ir.rounding import Rounding
 from ..ir.verify import checked
 from ..lowering.lower import lower
+from ..utilization.steps import Chunk, note_steps
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
 from ..without_gc import without_gc
@@ -186,6 +187,14 @@ def build_with_dead_flops(pipeline: Pipeline, *, rounding: Rounding, workgroups_
     count_dead_flops(lowered, prod(pipeline.workgroup_size))
     checked(lowered)
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch)
+
+
+def build_with_steps(pipeline: Pipeline, *, rounding: Rounding, policy: str) -> tuple[Program, list[Chunk]]:
+    """Build a program whose trace has the steps of a workgroup (see `utilization.steps`)."""
+    lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy, passes=frozenset())
+    chunks = note_steps(lowered)
+    checked(lowered)
+    return _finish(pipeline, lowered, frozenset(), 1), chunks
 
 
 def _lowered(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ..instrument.probes import DestField, ProbePlan
 from ..ir import ir
 from ..ir.access import UNITS_PER_ACCESS
@@ -73,7 +75,7 @@ class ProbeEmitter:
         guarded = -1 if past_guards is None else past_guards
         self._add(Ins(op.COUNT, a=len(self.block_sites), b=guarded, mask=self._flow.mask_field(), x=int(does_work)))
         self.block_sites.append(item.sites)
-        self.block_instructions.append(item.computed)
+        self.block_instructions.append(dict(Counter((kind, span) for kind, span, _ in item.computed)))
 
     def check(self, item: ir.Inspect) -> None:
         """Check an operation where the source has it, wherever it is computed."""

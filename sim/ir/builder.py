@@ -71,6 +71,11 @@ class Builder:
         builder._last_id = other.last_id
         return builder
 
+    @property
+    def hoists(self) -> bool:
+        """Whether it hoists loop-invariant values."""
+        return "place" in self._passes
+
     # ---- values ----
 
     def const(self, kind: str, value: float) -> Value:
@@ -318,11 +323,11 @@ class Builder:
         """Count `flops` FLOPs here, spent on `values`."""
         self._count().rounded.append((flops, tuple(values)))
 
-    def tally_computed(self, name: str | None, span: Span) -> None:
-        """Count an instruction of class `name` here (None: count nothing), at `span` in the source."""
+    def tally_computed(self, name: str | None, span: Span, value: Value | None = None) -> None:
+        """Count an instruction of class `name` here (None: count nothing), at `span` in the source. `value`: what it
+        computes, or decides by."""
         if name is not None:
-            computed = self._count().computed
-            computed[name, span] = computed.get((name, span), 0) + 1
+            self._count().computed.append((name, span, value))
 
     def _count(self) -> Count:
         """The open count of `here`."""

@@ -261,8 +261,8 @@ class _Printer:
 
     def _count(self, item: ir.Count) -> str:
         classes: dict[str, int] = {}
-        for (name, _), count in item.computed.items():
-            classes[name] = classes.get(name, 0) + count
+        for name, _, _ in item.computed:
+            classes[name] = classes.get(name, 0) + 1
         parts = [f"{count} {name}" for name, count in classes.items()]
         parts += [f"{self._site(site).kind} at line {self._site(site).line}" for site in item.sites]
         return f"count {', '.join(parts)}".rstrip()

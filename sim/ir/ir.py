@@ -89,12 +89,12 @@ class Region:
 class Count:
     """Counts executions and active lanes of a basic block, once for all its sites and instructions.
 
-    `computed`: the number of instructions by class (see `instruction_classes`) and source. `rounded`: FLOPs, and the
-    values that they compute.
+    `computed`: instructions, each with its class (see `instruction_classes`), source, and the value that it computes or
+    decides by, if any. `rounded`: FLOPs, and the values that they compute.
     """
 
     sites: list[int] = field(default_factory=list[int])
-    computed: dict[tuple[str, Span], int] = field(default_factory=dict[tuple[str, Span], int])
+    computed: list[tuple[str, Span, Value | None]] = field(default_factory=list[tuple[str, Span, "Value | None"]])
     rounded: list[tuple[int, tuple[Value, ...]]] = field(default_factory=list[tuple[int, tuple[Value, ...]]])
 
 

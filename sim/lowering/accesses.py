@@ -174,7 +174,7 @@ class Memory:
         builder.merge(before, builder.versions())
 
     def _slot_index(self, view: View) -> Value:
-        total = Sum()
+        total = Sum(whole=not self.builder.hoists)
         total.constant = view.offset
         for step in view.steps:
             total.add(self._kept(step, view), step.stride)
@@ -232,7 +232,7 @@ class Memory:
     def address(self, view: View, leaf: t.Scalar | t.Vec, offset: int, *, writes: bool) -> tuple[int, Value | None]:
         """Return the access number of one scalar or vector of a view, and its address without the constant part."""
         unit = t.size_of(t.element_of(leaf)) if leaf != t.BOOL else 4
-        total = Sum()
+        total = Sum(whole=not self.builder.hoists)
         one = view.steps[0] if len(view.steps) == 1 else None
         for step in view.steps:
             total.add(step.index if one else self._kept(step, view), step.stride // unit)

@@ -57,10 +57,11 @@ class _Ops:
         if op.startswith("fma_") and not self._lowering.rounding.fused:
             kind = op.removeprefix("fma_")
             return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
+        value = self._lowering.computed(op, args, self._name, self._span)
         if self._counted:
             self.flops += row.flops
-            builder.tally_computed(class_of(op), self._span)
-        return self._lowering.computed(op, args, self._name, self._span)
+            builder.tally_computed(class_of(op), self._span, value)
+        return value
 
 
 class Expressions(Lowering):
@@ -174,8 +175,8 @@ class Expressions(Lowering):
         converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
         self.spans.update((id(value), expr.span) for value in converted)
         if not is_constant(arg):
-            for _ in parts:
-                self.builder.tally_computed("conversion", expr.span)
+            for value in converted:
+                self.builder.tally_computed("conversion", expr.span, value)
         return converted
 
     def _construct(self, expr: typed.Construct) -> list[Value]:
@@ -196,7 +197,7 @@ class Expressions(Lowering):
             matters = (lambda: left) if is_and else (lambda: self.builder.op("lnot_bool", left))
             right = self.speculate(lambda: self.value(expr.right)[0], matters)
             return self.builder.op("and_bool" if is_and else "or_bool", left, right)
-        self.builder.tally_computed("control", expr.span)
+        self.builder.tally_computed("control", expr.span, left)
         if left.op == "const":
             return self.value(expr.right)[0] if bool(left.imm) == is_and else left
         slot = self.builder.block(["bool"], "condition").slots[0]

@@ -287,12 +287,12 @@ class _Lowering(Expressions):
     def _if(self, statement: typed.If) -> bool:
         condition = self.value(statement.condition)[0]
         orelse = statement.orelse.body if statement.orelse else []
-        self._count_condition(statement.condition)
+        self._count_condition(statement.condition, condition)
         return self._branch(condition, statement.condition.span, statement.then.body, orelse)
 
-    def _count_condition(self, condition: typed.Expr) -> None:
+    def _count_condition(self, condition: typed.Expr, value: Value) -> None:
         if not is_constant(condition):
-            self.builder.tally_computed("control", condition.span)
+            self.builder.tally_computed("control", condition.span, value)
 
     def _branch(self, condition: Value, span: Span, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:
         if condition.op == "const":
@@ -303,7 +303,7 @@ class _Lowering(Expressions):
     def _switch(self, statement: typed.Switch) -> None:
         builder = self.builder
         selector = self.value(statement.selector)[0]
-        self._count_condition(statement.selector)
+        self._count_condition(statement.selector, selector)
         target = Target()
         self._breaks.append(target)
         before = builder.versions()

@@ -105,10 +105,11 @@ def leaves(type_: t.Type, offset: int = 0) -> Iterator[tuple[t.Scalar | t.Vec, i
 
 
 class Sum:
-    """An integer sum modulo 2^32, split into terms so that loop-invariant ones are added first."""
+    """An integer sum modulo 2^32, split into terms so that loop-invariant ones are added first, unless `whole`."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
         self.constant = 0
+        self._whole = whole
         self._terms: dict[Value, int] = {}
 
     def add(self, value: Value, times: int = 1) -> None:
@@ -116,6 +117,8 @@ class Sum:
         match value.op:
             case "const":
                 self.constant += value.imm * times
+            case _ if self._whole:
+                self._terms[value] = self._terms.get(value, 0) + times
             case "bits":
                 self.add(value.args[0], times)
             case "add_u32" | "add_i32" if _worth_splitting(value):

@@ -84,6 +84,7 @@ class Device:
     threads_per_core: int
     subgroups_per_core: int
     workgroups_per_core: int
+    cores: int | None  # None where no figure is claimed
     peak_flops: float | None  # f32 operations per second; None where no figure is claimed
     peak_bandwidth: float | None  # bytes per second
     webgpu_limits: Mapping[str, int] = field(hash=False)

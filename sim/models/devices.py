@@ -64,6 +64,7 @@ ANYWHERE = {
     "register_unit": assumed(8, _AS_NVIDIA),
     "registers_per_lane_max": assumed(255, _AS_NVIDIA),
     "workgroups_per_core": assumed(32, _AS_NVIDIA),
+    "cores": assumed(None, _NO_FIGURE),
     "peak_flops": assumed(None, _NO_FIGURE),
     "peak_bandwidth": assumed(None, _NO_FIGURE),
     "webgpu_limits": documented(DEFAULT_LIMITS, "WebGPU, limits: the default column"),
@@ -95,6 +96,7 @@ NVIDIA = profile(
     threads_per_core=measured(2048, _H200_ATTRIBUTES),
     subgroups_per_core=measured(64, _H200_ATTRIBUTES),
     workgroups_per_core=measured(32, _H200_ATTRIBUTES),
+    cores=documented(132, "NVIDIA H100 architecture white paper: SXM5, whose chip the H200 has"),
     peak_flops=documented(67e12, _H200_SHEET),
     peak_bandwidth=documented(4.8e12, _H200_SHEET),
 )
@@ -130,6 +132,7 @@ AMD_CDNA = profile(
     registers_per_lane_max=assumed(512, _UNCHECKED),
     threads_per_core=assumed(2048, _UNCHECKED),
     subgroups_per_core=assumed(32, _UNCHECKED),
+    cores=assumed(304, _UNCHECKED),
     peak_flops=assumed(163.4e12, _UNCHECKED),
     peak_bandwidth=assumed(5.3e12, _UNCHECKED),
 )

@@ -20,14 +20,16 @@ from ..launch.partition import Outcome
 from ..launch.tracing import TraceRow
 from ..machine.opcodes import opcode_names
 from ..models import Device
+from ..utilization.utilization import Utilization
 from ..wgsl.source import Span
 from ..wgsl.typed import Pipeline
-from .counters import Counters, RunRecord
+from .counters import IDLE_CAUSES, Counters, RunRecord
 from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
 from .run_view import excess, html, one_line
 from .schedule_sweep import Agreement
 from .site import Site, site_counters, sums, totals
+from .sliced_workgroups import measure_utilization
 from .traffic import Traffic, traffic
 from .workgroup_coverage import Coverage
 
@@ -110,10 +112,15 @@ class Run:
         """Sectors of global memory beyond those that the requested bytes would fill if packed."""
         return self.total.global_sectors - self.total.global_ideal_sectors
 
-    @property
-    def utilization(self) -> float:
-        """The share of launched invocations that do work, from 0 to 1."""
-        return self.counters["thread_utilization"]
+    @cached_property
+    def utilization(self) -> Utilization:
+        """The utilizations of lanes, subgroups and cores. The first use runs some workgroups again.
+
+        A figure is None where a workgroup executes too much to be sliced; a run with `thorough=True` slices more.
+        """
+        names = {row.key: row.cause[0] for row in IDLE_CAUSES}
+        idle = {name: int(getattr(self.total, key)) for key, name in names.items()}
+        return measure_utilization(self._dispatch, idle, thorough=self._dispatch.how.thorough)
 
     @cached_property
     def sites(self) -> list[Site]:
