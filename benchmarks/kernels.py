@@ -169,7 +169,7 @@ def _profile(simulator: Simulator, used: float, machine: float) -> Profile:
     copies = min(used - machine, min(timed(lambda: [array.copy() for array in arrays]) for _ in range(3)))
     run = simulator.run("lanes")
     lanes = sum(lanes for _, lanes in by_class(run.instructions).values())
-    at_work = (run.counters["thread_utilization"], run.counters["simt_efficiency"])
+    at_work = (run.counters["working_invocations"], run.counters["simt_efficiency"])
     return Profile(used - machine - copies, copies, machine, lanes, at_work)
 
 

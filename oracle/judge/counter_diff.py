@@ -275,6 +275,6 @@ def _totals(run: Run, account: Account, invocations: int) -> list[CounterDiffere
         "workgroups": invocations / account.shape.lanes,
         "invocations": invocations,
         "simt_efficiency": counted[1] / issued if issued else 0.0,
-        "thread_utilization": len(account.working) / invocations if invocations else 0.0,
+        "working_invocations": len(account.working) / invocations if invocations else 0.0,
     }
     return [CounterDifference(None, name, run.counters[name], value) for name, value in totals.items()]

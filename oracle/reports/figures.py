@@ -301,7 +301,7 @@ def lane_map(traces: Mapping[str, Trace]) -> Drawing:
         states = lane_states(one)
         axis.imshow(states, cmap=ListedColormap([c for _, c in STATES]), aspect="auto", interpolation="nearest",
                     norm=BoundaryNorm(np.arange(-0.5, len(STATES)), len(STATES)))  # fmt: skip
-        axis.set_title(f"{title}\n{one.run.counters['thread_utilization']:.1%} of all threads work", fontsize=10)
+        axis.set_title(f"{title}\n{one.run.counters['working_invocations']:.1%} of all threads work", fontsize=10)
         axis.set_xlabel("requests of a subgroup, in order")
         axis.set_yticks(range(0, one.lanes, max(32, one.lanes // 8)))
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))

@@ -44,7 +44,7 @@ CODES = {
 _FIRST, _LAST = ("wrong-use", "output"), ("limit", "counter", "golden", "unchecked", "unbounded")
 
 # The counters that an entry shows.
-FIGURES = ("excess_wavefronts", "excess_sectors", "thread_utilization", "barriers")
+FIGURES = ("excess_wavefronts", "excess_sectors", "working_invocations", "barriers")
 
 
 @frozen

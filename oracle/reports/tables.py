@@ -12,10 +12,15 @@ from ...sim.run import counters
 from ...sim.run.counters import IDLE_CAUSES, SUMMARY
 from ...sim.run.executed_instructions import by_class
 from ...sim.run.traffic import intensities
+from ...sim.utilization.utilization import DEFINITIONS
 from .source_listing import compact
 
 if TYPE_CHECKING:
     from ...sim import Run
+    from ...sim.wgsl.source import Span
+
+_MOST_LINES = 5
+_MOST_CODE = 60
 
 # How a value of a unit is written; as a plain number where the unit has no row.
 FORMATS = {"bytes": "bytes", "share": "%", "FLOP/byte": "ratio"}
@@ -69,7 +74,44 @@ def useful(run: Run) -> dict[str, float]:
 
 def tables(run: Run) -> list[Table]:
     """The tables of a run that have rows."""
-    return [table for table in (instruction_table(run), atomic_table(run), traffic_table(run)) if table.rows]
+    found = (utilization_table(run), line_table(run), instruction_table(run), atomic_table(run), traffic_table(run))
+    return [table for table in found if table.rows]
+
+
+def utilization_table(run: Run) -> Table:
+    """A row for each utilization; as notes, why the least of them is not higher, and what was measured."""
+    found = run.utilization
+    shares = {row.label: getattr(found, row.key) for row in DEFINITIONS}
+    rows = tuple((label, f"{share:.1%}") for label, share in shares.items() if share is not None)
+    caption = "utilization"
+    notes: list[str] = []
+    if found.headline is not None:
+        caption += f": {found.headline.value:.1%}, {found.headline.label}"
+        notes.append(found.headline.cause + ("" if found.headline.span is None else f" ({at(found.headline.span)})"))
+    if found.missing:
+        notes.append(f"useful lanes are not measured: {found.missing}")
+    elif not found.exact:
+        notes.append(f"from {found.measured:,} of {found.workgroups:,} workgroups, a sample")
+    return Table(caption, ("", "share"), rows, tuple(notes))
+
+
+def line_table(run: Run) -> Table:
+    """A row for each of the lines that lose the most issue slots: their slots, as a share of all, and what becomes of
+    them."""
+    lines = run.utilization.lines
+    all_slots = sum(row.issued for row in lines)
+    worst = sorted(lines, key=lambda row: row.useful - row.issued)[:_MOST_LINES]
+    rows = [
+        (f"{at(row.span)} {row.span.line_text.strip()[:_MOST_CODE]}", f"{row.issued / all_slots:.1%}",
+         f"{row.active / row.issued:.1%}", f"{row.useful / row.issued:.1%}")
+        for row in worst
+        if row.useful < row.issued
+    ]  # fmt: skip
+    return Table("lines that lose issue slots", ("line", "of all slots", "active", "useful"), tuple(rows))
+
+
+def at(span: Span) -> str:
+    return f"{Path(span.place.file).name}:{span.line}"
 
 
 def instruction_table(run: Run) -> Table:

@@ -83,7 +83,7 @@ FIGURES: dict[str, Column[Judged]] = {
     "subgroup_size": Column(int, lambda judged: judged.charged.device.subgroup_size),
     **{name: _counter(name) for name in ("workgroups", "invocations", "workgroup_memory_bytes", *NAMES)},
     "simt_efficiency": _share("simt_efficiency"),
-    "thread_utilization": _share("thread_utilization"),
+    "working_invocations": _share("working_invocations"),
     "excess_wavefronts": _excess("excess_wavefronts"),
     "excess_sectors": _excess("excess_sectors"),
     "sector_bytes": Column(int, lambda judged: judged.charged.sector_bytes),

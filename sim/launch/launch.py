@@ -377,7 +377,9 @@ class Launch:
         traced[at.TRACED_WORKGROUP] = -1
         if self.options.trace is not None:
             (x, y, z), (width, height, _) = self.options.trace.workgroup, self.grid
-            traced[at.TRACED_WORKGROUP] = (z * height + y) * width + x
+            number = (z * height + y) * width + x
+            runs_at = np.flatnonzero(self._order == number) if self._order.size else [number]
+            traced[at.TRACED_WORKGROUP] = runs_at[0] if len(runs_at) else -1
             shared = any(point.variable.space == "workgroup" for point in self.program.trace_points)
             lanes = None if shared else self.options.trace.lanes
             traced[at.TRACED_LANES :] = [lanes is None or lane in lanes for lane in range(self._lanes)]

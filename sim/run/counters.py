@@ -328,7 +328,7 @@ def _simt_efficiency(run: RunRecord) -> float | None:
     return run.sums["active_lanes"] / issued if issued else 0.0
 
 
-def _thread_utilization(run: RunRecord) -> float | None:
+def _working_invocations(run: RunRecord) -> float | None:
     return None if run.worked is None or not run.invocations else run.worked / run.invocations
 
 
@@ -372,10 +372,10 @@ RUN_COUNTERS = (
         summary=5,
     ),
     Counter(
-        key="thread_utilization",
-        of_run=_thread_utilization,
+        key="working_invocations",
+        of_run=_working_invocations,
         unit="share",
-        label="thread utilization",
+        label="working invocations",
         definition="Invocations that pass the guards and access memory that others see, divided by all invocations.",
         probe="lanes",
         summary=4,

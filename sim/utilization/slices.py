@@ -199,10 +199,10 @@ class _Slicer:
                     zero[result] = self._lanes.of(step.lanes, memory.zero[grains]) if memory and held else 0
             case ir.Store(values=values, access=access):
                 return tuple(self._store_zero(value, access, step, place) for place, value in enumerate(values))
-            case ir.Atomic(access=access):
+            case ir.Atomic(op=op, access=access) if op != "load":
                 memory, grains = self._grains(access, step, 0)
                 if memory is not None:
-                    memory.zero[grains] = False
+                    memory.zero[self._rows(memory, grains, access)] = False
             case _:
                 pass
         return ()
@@ -213,10 +213,10 @@ class _Slicer:
         if memory is None:
             return 0
         zeros = self._lanes.among(self._of(value), step.lanes)
-        idle = zeros & memory.zero[grains] if memory.is_buffer else np.zeros(len(zeros), np.bool_)
-        for grain in range(self._width(access)):
-            memory.zero[np.minimum(grains + grain, len(memory.zero) - 1)] = zeros
-        return self._lanes.of(step.lanes, idle)
+        rows = self._rows(memory, grains, access)
+        held = memory.zero[rows].all(axis=0)
+        memory.zero[rows] = zeros
+        return self._lanes.of(step.lanes, zeros & held) if memory.is_buffer else 0
 
     def _zeros_of(self, value: Value, step: Step) -> tuple[int, ...]:
         stem = value.op.rpartition("_")[0]
@@ -242,9 +242,7 @@ class _Slicer:
 
     # ---- backward: needs ----
 
-    def backward(
-        self, steps: Sequence[Step], zeros: Sequence[dict[int, tuple[int, ...]]], *, final: bool
-    ) -> None:
+    def backward(self, steps: Sequence[Step], zeros: Sequence[dict[int, tuple[int, ...]]], *, final: bool) -> None:
         """Follow the needs back from what the workgroup leaves. `final`: the loops are known that did anything useful."""
         self._memories = self._fresh()
         self._needed, self._useful, self._final = {}, {}, final
@@ -340,7 +338,8 @@ class _Slicer:
             wanted |= lanes
             memory, grains = self._grains(load.access, step, place)
             if lanes and memory is not None:
-                self._mark(memory, grains[self._lanes.among(lanes, step.lanes)], load.access, True)
+                asking = grains[self._lanes.among(lanes, step.lanes)]
+                memory.needed[self._rows(memory, asking, load.access)] = True
         self._reach(load.site, load.address, wanted)
 
     def _need_store(self, store: ir.Store, step: Step, active: int, known: tuple[int, ...]) -> None:
@@ -349,25 +348,27 @@ class _Slicer:
             memory, grains = self._grains(store.access, step, place)
             lanes = active
             if memory is not None:
-                read = memory.needed[grains]
-                for grain in range(1, self._width(store.access)):
-                    read = read | memory.needed[np.minimum(grains + grain, len(memory.needed) - 1)]
-                lanes = self._lanes.of(step.lanes, read)
-                self._mark(memory, grains, store.access, False)
+                rows = self._rows(memory, grains, store.access)
+                lanes = self._lanes.of(step.lanes, memory.needed[rows].any(axis=0))
+                memory.needed[rows] = False
             lanes &= ~known[place] if known else -1
             self._use(value, lanes)
             wanted |= lanes
         self._reach(store.site, store.address, wanted)
 
     def _need_atomic(self, atomic: ir.Atomic, step: Step, active: int) -> None:
-        returned = 0
+        wanted = 0
         for result in atomic.results:
-            returned |= self._made(result)
+            wanted |= self._made(result)
         memory, grains = self._grains(atomic.access, step, 0)
-        wanted = active
         if memory is not None:
-            wanted = self._lanes.of(step.lanes, memory.needed[grains]) | returned
-            self._mark(memory, grains[self._lanes.among(wanted, step.lanes)], atomic.access, True)
+            rows = self._rows(memory, grains, atomic.access)
+            if atomic.op != "load":
+                wanted |= self._lanes.of(step.lanes, memory.needed[rows].any(axis=0))
+            if atomic.op == "store":
+                memory.needed[rows] = False
+            else:
+                memory.needed[rows[:, self._lanes.among(wanted, step.lanes)]] = True
         for each in atomic.args:
             self._use(each, wanted)
         self._reach(atomic.site, atomic.address, wanted)
@@ -390,12 +391,9 @@ class _Slicer:
             for lanes in self._lanes.subgroups:
                 given |= lanes & active if wanted & lanes else 0
             for each in item.args:
-                self._use(each, given & ~self._of_sum(item))
+                self._use(each, given)
         self._of_sites[item.site] = self._of_sites.get(item.site, 0) | given | wanted
         self._in_step |= given | wanted
-
-    def _of_sum(self, item: ir.Collective) -> int:
-        return 0
 
     # ---- what both directions share ----
 
@@ -441,9 +439,6 @@ class _Slicer:
             name: Memory(np.ones(size // _GRAIN, np.bool_), False) for name, size in self._workgroup_bytes.items()
         }
 
-    def _width(self, access: int) -> int:
-        return max(1, self._accesses[access].unit // _GRAIN)
-
     def _grains(self, access: int, step: Step, place: int) -> tuple[Memory | None, NDArray[np.int64]]:
         """Return the memory of an access, and the first grain of unit `place` in each lane."""
         row = self._accesses[access]
@@ -453,9 +448,10 @@ class _Slicer:
         units = step.facts + (row.offset + place)
         return memory, np.minimum((units & 0xFFFFFFFF) * row.unit // _GRAIN, len(memory.zero) - 1)
 
-    def _mark(self, memory: Memory, grains: NDArray[np.int64], access: int, needed: bool) -> None:
-        for grain in range(self._width(access)):
-            memory.needed[np.minimum(grains + grain, len(memory.needed) - 1)] = needed
+    def _rows(self, memory: Memory, grains: NDArray[np.int64], access: int) -> NDArray[np.int64]:
+        """Return all grains of the units that begin at these: an array of grains per unit x lanes."""
+        width = max(1, self._accesses[access].unit // _GRAIN)
+        return np.minimum(grains + np.arange(width)[:, None], len(memory.zero) - 1)
 
     # ---- counting ----
 

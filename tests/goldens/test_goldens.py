@@ -18,7 +18,7 @@ Y = np.arange(6, dtype=np.float32).reshape(2, 3)
 def golden(y=Y, arrays=False, **given):
     facts = {
         "owner": "k.toml", "title": "k N=6", "grid": (1, 1, 1), "device": "nvidia", "simulator": "1.0",
-        "adapter": None, "counters": {"flops": 12, "barriers": 1, "thread_utilization": 1 / 3},
+        "adapter": None, "counters": {"flops": 12, "barriers": 1, "working_invocations": 1 / 3},
         "lines": (Line("k.wgsl", 3, "let é = x[i];", {"flops": 12}),),
     }  # fmt: skip
     outputs = {"y": goldens.digest(y)}

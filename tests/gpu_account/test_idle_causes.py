@@ -76,7 +76,7 @@ def test_only_lanes_that_access_shared_memory_or_textures_work(adapter, tmp_path
     (plan,) = cases.plans([path], cases.Request(arrays=arrays, grid=(2, 1, 1)))
     (case,) = plan.cases()
     run = bankshot.simulate(path, grid=2, bindings=arrays, probes="counters", device="nvidia")
-    assert run.counters["thread_utilization"] == 30 / 80
+    assert run.counters["working_invocations"] == 30 / 80
     assert diff_counters(case, "nvidia", None).differences == ()
 
 

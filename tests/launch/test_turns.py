@@ -142,7 +142,7 @@ def test_counters_of_subgroups_that_take_turns_are_those_of_lockstep() -> None:
     alone, waiting = run(body, 64, 2), run(WAIT.replace("LAST", "40") + body, 64, 2)
     assert waiting.counters["shared_wavefronts"] == alone.counters["shared_wavefronts"]
     assert waiting.counters["barriers"] == alone.counters["barriers"]
-    assert waiting.counters["thread_utilization"] == alone.counters["thread_utilization"] == 1
+    assert waiting.counters["working_invocations"] == alone.counters["working_invocations"] == 1
 
 
 def test_the_finding_names_who_waits_for_what() -> None:

@@ -411,7 +411,7 @@ def test_figures_are_junit_properties_and_sarif_is_written(project):
         properties = {item.get("name"): item.get("value") for item in case.iter("property")}
         assert properties == {
             "bankshot.excess_wavefronts": "62", "bankshot.excess_sectors": "0",
-            "bankshot.thread_utilization": "1.0", "bankshot.barriers": "1", "bankshot.outcome": "failed",
+            "bankshot.working_invocations": "1.0", "bankshot.barriers": "1", "bankshot.outcome": "failed",
             "bankshot.compared": f"y: {n} of {n} elements unchecked (nothing compared), {REASON}",
         }  # fmt: skip
     (run,) = json.loads((project.path / "k.sarif").read_text())["runs"]

@@ -12,7 +12,7 @@ from bankshot.sim.wgsl.diagnostics import Note, fail
 from bankshot.sim.wgsl.source import Source, Span
 
 RACE = Remark(ERROR, "race", "two lanes write a[0]", "k.wgsl", 7, 5, weight=3, also=[("the other", "k.wgsl", 9)])
-FIGURES = {"excess_wavefronts": 1234, "excess_sectors": 0, "thread_utilization": 0.5, "barriers": 2}
+FIGURES = {"excess_wavefronts": 1234, "excess_sectors": 0, "working_invocations": 0.5, "barriers": 2}
 
 
 def entry(*remarks, title="k N=1", **given):
@@ -80,7 +80,7 @@ def test_the_summary_has_a_row_for_each_case(monkeypatch, tmp_path):
         "before",
         "### bankshot: 1 of 2 cases failed",
         "",
-        "|  | kernel | excess wavefronts | excess sectors | thread utilization | barriers | GPU |",
+        "|  | kernel | excess wavefronts | excess sectors | working invocations | barriers | GPU |",
         "| --- | --- | --- | --- | --- | --- | --- |",
         "| **fails** | bad | 1,234 | 0 | 50.0% | 2 | not compared |",
         "| ok | fine \\| good | 1,234 | 0 | 50.0% | 2 | llvmpipe |",

@@ -125,7 +125,7 @@ def world(monkeypatch, tmp_path):
         counters = dict.fromkeys(("executions", "active_lanes", *ADDED), 0)
         counters |= {
             "workgroups": groups, "invocations": 32 * groups, "workgroup_memory_bytes": 0, "simt_efficiency": 1.0,
-            "thread_utilization": 1.0, "flops": 32 * groups, "global_bytes": 256 * groups,
+            "working_invocations": 1.0, "flops": 32 * groups, "global_bytes": 256 * groups,
             "global_sectors": 12 * groups, "global_ideal_sectors": 8 * groups, "shared_wavefronts": 6 * groups,
             "shared_ideal_wavefronts": 2 * groups,
         }  # fmt: skip

@@ -35,7 +35,7 @@ TOTALS = """
   workgroups                              2
   invocations                             64
   workgroup memory                        0 bytes
-  thread utilization                      100.0%
+  working invocations                     100.0%
   SIMT efficiency                         100.0%
   barriers, summed over workgroups        0
   floating point operations (fma = 2)     64

@@ -78,7 +78,7 @@ def test_a_run_has_the_counters_of_the_table_in_its_order():
 def test_shares_of_lanes_need_their_probe():
     run = bankshot.simulate(SHADER, grid=2, probes="none")
     missing = [row.key for row in RUN_COUNTERS if row.key not in run.counters]
-    assert missing == ["simt_efficiency", "thread_utilization"]
+    assert missing == ["simt_efficiency", "working_invocations"]
 
 
 def test_lanes_add_up_to_those_of_the_subgroups():
@@ -92,7 +92,7 @@ def test_lanes_add_up_to_those_of_the_subgroups():
 
 def test_nothing_is_divided_by_no_invocations():
     none = RunRecord(dict.fromkeys(NAMES, 0), 0, 64, 0, 32, 0)
-    assert COUNTERS["simt_efficiency"].of_run(none) is COUNTERS["thread_utilization"].of_run(none) is None
+    assert COUNTERS["simt_efficiency"].of_run(none) is COUNTERS["working_invocations"].of_run(none) is None
 
 
 def test_readers_name_only_counters_of_the_table():

@@ -50,13 +50,13 @@ def test_many_small_workgroups_are_subgroups_of_their_own():
 
 @pytest.mark.parametrize("early", ["if i >= 5u { return; } y[i] = 1u;", "if i < 5u { y[i] = 1u; }"])
 def test_a_guard_leaves_most_invocations_without_work(early):
-    assert run(entry(early, size=256)).counters["thread_utilization"] == 5 / 256
+    assert run(entry(early, size=256)).counters["working_invocations"] == 5 / 256
 
 
 def test_to_wait_at_a_barrier_is_no_work():
     body = "if i < 5u { part[i] = i; } workgroupBarrier(); if i == 0u { y[0] = part[4]; }"
     source = f"var<workgroup> part: array<u32, 8>; {entry(body, size=256)}"
-    assert run(source).counters["thread_utilization"] == 5 / 256
+    assert run(source).counters["working_invocations"] == 5 / 256
 
 
 def test_a_loop_counts_every_turn_of_every_lane():

@@ -41,7 +41,7 @@ def finding(severity: str, code: str = "race") -> Any:
         ("intensity", 0.123456, "0.1235"),
         ("intensity", 2.5, "2.5"),
         ("intensity", 12345.678, "1.235e+04"),
-        ("thread_utilization", 0.2564, "25.6%"),
+        ("working_invocations", 0.2564, "25.6%"),
         ("simt_efficiency", 1.0, "100.0%"),
     ],
 )

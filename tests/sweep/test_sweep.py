@@ -173,7 +173,7 @@ def test_figures():
     assert (nvidia["kernel"], nvidia["device"], nvidia["dims.N"], nvidia["grid"]) == ("scale", "nvidia", 40, "2x1x1")
     assert (nvidia["workgroups"], nvidia["invocations"], nvidia["flops"]) == (2, 64, 40)
     assert nvidia["workgroup_memory_bytes"] == 256
-    assert nvidia["thread_utilization"] == 40 / 64
+    assert nvidia["working_invocations"] == 40 / 64
     assert (nvidia["global_bytes"], nvidia["intensity"]) == (320, 40 / 320)
     assert (nvidia["global_sectors"], nvidia["sector_bytes"], nvidia["excess_sectors"]) == (10, 320, 0)
     assert (amd["global_sectors"], amd["sector_bytes"]) == (2 * 3, 6 * 64)

@@ -22,7 +22,7 @@ ROW = 1152  # weights in a row of the document's model
 def _utilization(kernel: str, said: float, **sizes: int) -> Decision:
     """Whether as large a share of the invocations works as the document says, to the percent."""
     done = run(kernel, sizes)
-    used, issued = done.counters["thread_utilization"], done.counters["simt_efficiency"]
+    used, issued = done.counters["working_invocations"], done.counters["simt_efficiency"]
     return judge(
         round(used, 2) == said,
         "{used:.1%} of the invocations do any work; of the lanes of subgroups that issue {issued:.1%} are active{idle}",
@@ -41,12 +41,12 @@ def q4_fused() -> Decision:
     (store,) = sites(done, "store", "partials")
     working, waiting = store.active_lanes / groups, wait.active_lanes / groups
     return judge(
-        (working, waiting, round(done.counters["thread_utilization"], 2)) == (5, 256, 0.02),
+        (working, waiting, round(done.counters["working_invocations"], 2)) == (5, 256, 0.02),
         "{working:g} of {waiting:g} invocations unpack weights ({used:.2%}); behind the guard {idle:g} do nothing, yet "
         "wait at the barrier{where}",
         working=working,
         waiting=waiting,
-        used=done.counters["thread_utilization"],
+        used=done.counters["working_invocations"],
         idle=waiting - working,
         where=idlest(done),
     )
@@ -61,7 +61,7 @@ def q4_fused_multicol() -> Decision:
 @claim("002.1c", shapes="M 1 to 16, N 64, K 256")
 def q4_fused_batched() -> Decision:
     """The utilization of `q4_fused_batched` varies, with 64 x M invocations at work."""
-    used = {m: run("q4_fused_batched", dict(M=m, N=64, K=256)).counters["thread_utilization"] for m in range(1, 17)}
+    used = {m: run("q4_fused_batched", dict(M=m, N=64, K=256)).counters["working_invocations"] for m in range(1, 17)}
     return judge(
         all(share == 64 * m / (256 * ceil(m / 4)) for m, share in used.items()) and len(set(used.values())) > 1,
         "64 x M of 256 for each four rows begun, at M 1 to 16 {words}: below half only at M = 1, and the cause is the "
@@ -87,15 +87,15 @@ def gemv_subgroup_multicol() -> Decision:
 def dequant_q4k() -> Decision:
     """`dequant_q4k` has N * K / 256 invocations at work, which is 100%."""
     whole, part = run("dequant_q4k", dict(N=64, K=ROW)), run("dequant_q4k", dict(N=13, K=ROW))
-    working = [done.counters["thread_utilization"] * done.counters["invocations"] for done in (whole, part)]
+    working = [done.counters["working_invocations"] * done.counters["invocations"] for done in (whole, part)]
     return judge(
         working == [64 * ROW / 256, 13 * ROW / 256],
         "{working:g} invocations work where N * K / 256 is {said:g}, as a row ends with a part of a block, N * "
         "ceil(K / 256): {used:.0%} where that is a multiple of 64, and {less:.0%} at N = 13{where}",
         working=working[0],
         said=64 * ROW / 256,
-        used=whole.counters["thread_utilization"],
-        less=part.counters["thread_utilization"],
+        used=whole.counters["working_invocations"],
+        less=part.counters["working_invocations"],
         where=idlest(whole),
     )
 
@@ -120,8 +120,8 @@ def _remedy(kernel: str, **sizes: int) -> dict[str, float]:
     before, after = run("q4_fused", sizes), run(kernel, sizes)
     outputs = sizes["M"] * sizes["N"]
     return {
-        "before": before.counters["thread_utilization"],
-        "after": after.counters["thread_utilization"],
+        "before": before.counters["working_invocations"],
+        "after": after.counters["working_invocations"],
         "issued_before": before.counters["executions"] / outputs,
         "issued_after": after.counters["executions"] / outputs,
     }
@@ -159,7 +159,7 @@ def two_dimensions() -> Decision:
 def another_kernel() -> Decision:
     """Third remedy: where K is small, another kernel is well used."""
     figures = _remedy("q4_fused_small_k", M=1, N=256, K=ROW)
-    few = run("q4_fused_small_k", dict(M=1, N=64, K=ROW)).counters["thread_utilization"]
+    few = run("q4_fused_small_k", dict(M=1, N=64, K=ROW)).counters["working_invocations"]
     rules = kernel_selection.load(SHADERS / "selection.toml")
     traits = {"weights": "q4_k", "layout": "NxK"}
     chosen = kernel_selection.choose(rules, kernels().values(), {"M": 1, "N": 256, "K": ROW}, traits).kernel.name

@@ -115,7 +115,7 @@ def _row(entry: Entry) -> str:
 def _figure(name: str, value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:.1%}" if name == "thread_utilization" else f"{value:,}"
+    return f"{value:.1%}" if name == "working_invocations" else f"{value:,}"
 
 
 def _cells(cells: Iterable[str]) -> str:
