@@ -15,7 +15,15 @@ PACKAGE = "bankshot"
 TOPS = ("bankshot", "sim", "oracle")
 
 _LANGUAGE = ("sim.fast_dataclass", "sim.bounded_cache", "sim.without_gc", "sim.scalar", "sim.wgsl", "sim.ir")
-_PROGRAM = (*_LANGUAGE, "sim.machine", "sim.lowering", "sim.analysis", "sim.instrument", "sim.codegen")
+_PROGRAM = (
+    *_LANGUAGE,
+    "sim.machine",
+    "sim.lowering",
+    "sim.analysis",
+    "sim.instrument",
+    "sim.utilization",
+    "sim.codegen",
+)
 _SIM = (
     *_PROGRAM,
     "sim",
@@ -71,7 +79,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.lowering": (*_LANGUAGE, "sim.machine"),
     "sim.analysis": _LANGUAGE,
     "sim.instrument": _LANGUAGE,
-    "sim.codegen": (*_LANGUAGE, "sim.machine", "sim.lowering", "sim.analysis", "sim.instrument"),
+    "sim.utilization": (*_LANGUAGE, "sim.machine", "sim.models"),
+    "sim.codegen": (*_LANGUAGE, "sim.machine", "sim.lowering", "sim.analysis", "sim.instrument", "sim.utilization"),
     "sim.bindings": ("sim.fast_dataclass", "sim.wgsl", "sim.ir", "sim.instrument"),
     "sim.launch": (*_PROGRAM, "sim.models", "sim.bindings"),
     "sim.findings": (*_PROGRAM, "sim.models", "sim.bindings", "sim.launch"),

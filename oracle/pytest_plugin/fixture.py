@@ -4,7 +4,7 @@ def test_tile(bankshot):
     run = bankshot.run("tile.wgsl", grid=4, bindings={"x": x, "y": y})
     np.testing.assert_array_equal(run.outputs["y"], x.T)
     assert run.excess_wavefronts == 0
-    assert run.utilization >= 0.9
+    assert run.utilization.useful_lane_efficiency >= 0.9
     assert not run.findings
     bankshot.golden(run)                # counters by line and bits of outputs did not change
 """
@@ -30,6 +30,7 @@ from ..reports.remarks import Entry, Remark, figures_of, golden_remarks, of_find
 if TYPE_CHECKING:
     from ...sim import Finding, Run, Site
     from ...sim.bindings.binding import Bindings, Key, Output
+    from ...sim.utilization.utilization import Utilization
 
 
 @sealed
@@ -70,8 +71,8 @@ class MeasuredRun:
         return self.run.excess_sectors
 
     @property
-    def utilization(self) -> float:
-        """The share of launched invocations that do work, from 0 to 1."""
+    def utilization(self) -> Utilization:
+        """The utilizations of lanes, subgroups and cores, from 0 to 1. The first use runs some workgroups again."""
         return self.run.utilization
 
     def __repr__(self) -> str:

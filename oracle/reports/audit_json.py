@@ -20,6 +20,7 @@ from .json_entries import (
     output_coverage_entry,
     output_entry,
     site_entry,
+    utilization_entry,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def audit_entry(audit: Audit) -> Entry:
         "cost": [place.entry() for place in cost_places(audit.run)],
         "sites": [site_entry(site) for site in audit.run.sites],
         "instructions": instructions_entry(audit.run),
+        "utilization": utilization_entry(audit.run),
         "padding_flops": audit.run.padding_flops,
         "traffic": [_traffic_entry(each) for each in audit.run.traffic],
         "findings": [finding_entry(item.finding, item.allowed) for item in audit.findings],

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from ...sim.run.executed_instructions import by_class
+from ...sim.utilization.utilization import DEFINITIONS
 from ..judge.counter_checks import with_derived
 from .json_document import Entry
 from .source_listing import ADDED
@@ -97,6 +98,28 @@ def instructions_entry(run: Run) -> Entry:
         for row in run.instructions
     ]  # fmt: skip
     return {"totals": totals, "places": places}
+
+
+def utilization_entry(run: Run) -> Entry:
+    """The utilizations of a run, from 0 to 1 and null where they are not known, and the issue slots of each line."""
+    found = run.utilization
+    headline = found.headline and {
+        "key": found.headline.key, "value": found.headline.value, "cause": found.headline.cause,
+        **({} if (span := found.headline.span) is None else {"file": span.place.file, "line": span.line}),
+    }  # fmt: skip
+    return {
+        **{row.key: getattr(found, row.key) for row in DEFINITIONS},
+        "headline": headline,
+        "workgroups": found.workgroups,
+        "measured": found.measured,
+        "exact": found.exact,
+        "missing": found.missing,
+        "lines": [
+            {"file": row.span.place.file, "line": row.line, "issued": row.issued, "active": row.active,
+             "useful": row.useful}
+            for row in found.lines
+        ],
+    }  # fmt: skip
 
 
 def coverage_entry(coverage: Coverage) -> Entry:

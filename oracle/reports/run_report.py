@@ -12,7 +12,15 @@ from ..manifests.rendering_stages import stage_notes
 from .cost_places import cost_places
 from .cost_text import show_cost
 from .json_document import Entry
-from .json_entries import case_entry, coverage_entry, device_entry, finding_entry, instructions_entry, site_entry
+from .json_entries import (
+    case_entry,
+    coverage_entry,
+    device_entry,
+    finding_entry,
+    instructions_entry,
+    site_entry,
+    utilization_entry,
+)
 from .run_text import finding_text, show_devices, show_silenced, totals_table
 from .terminal import say, show_heading
 
@@ -73,6 +81,7 @@ def run_entry(result: RunResult) -> Entry:
         "cost": [place.entry() for place in cost_places(result.run)],
         "sites": [site_entry(site) for site in result.run.sites],
         "instructions": instructions_entry(result.run),
+        "utilization": utilization_entry(result.run),
         "findings": [finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
         "silenced": [finding_entry(f, allowed=True) for f in result.run.silenced],
         "devices": [device_entry(charged) for charged in result.devices],

@@ -96,8 +96,8 @@ def utilization_table(run: Run) -> Table:
 
 
 def line_table(run: Run) -> Table:
-    """A row for each of the lines that lose the most issue slots: their slots, as a share of all, and what becomes of
-    them."""
+    """A row for each of the lines that lose the most issue slots: its share of all slots, and how much of that is active
+    and useful."""
     lines = run.utilization.lines
     all_slots = sum(row.issued for row in lines)
     worst = sorted(lines, key=lambda row: row.useful - row.issued)[:_MOST_LINES]

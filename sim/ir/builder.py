@@ -329,6 +329,10 @@ class Builder:
         if name is not None:
             self._count().computed.append((name, span, value))
 
+    def begin_count(self) -> None:
+        """Place the count of this basic block here, if it has none, before what it counts."""
+        self._count()
+
     def _count(self) -> Count:
         """The open count of `here`."""
         count = self._counts.get(self.here)

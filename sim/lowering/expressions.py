@@ -57,10 +57,12 @@ class _Ops:
         if op.startswith("fma_") and not self._lowering.rounding.fused:
             kind = op.removeprefix("fma_")
             return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
+        if not self._counted:
+            return self._lowering.computed(op, args, self._name, self._span)
+        builder.begin_count()
         value = self._lowering.computed(op, args, self._name, self._span)
-        if self._counted:
-            self.flops += row.flops
-            builder.tally_computed(class_of(op), self._span, value)
+        builder.tally_computed(class_of(op), self._span, value)
+        self.flops += row.flops
         return value
 
 
@@ -172,9 +174,11 @@ class Expressions(Lowering):
         parts = self.value(arg)
         if source == target:
             return parts
+        if counted := not is_constant(arg):
+            self.builder.begin_count()
         converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
         self.spans.update((id(value), expr.span) for value in converted)
-        if not is_constant(arg):
+        if counted:
             for value in converted:
                 self.builder.tally_computed("conversion", expr.span, value)
         return converted

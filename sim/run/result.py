@@ -120,7 +120,12 @@ class Run:
         """
         names = {row.key: row.cause[0] for row in IDLE_CAUSES}
         idle = {name: int(getattr(self.total, key)) for key, name in names.items()}
-        return measure_utilization(self._dispatch, idle, thorough=self._dispatch.how.thorough)
+        size = self._dispatch.device.subgroup_size
+        lanes = (
+            size * sum(row.executions for row in self.instructions),
+            sum(row.lanes for row in self.instructions),
+        )
+        return measure_utilization(self._dispatch, lanes, idle, thorough=self._dispatch.how.thorough)
 
     @cached_property
     def sites(self) -> list[Site]:

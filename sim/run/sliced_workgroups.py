@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -17,17 +18,22 @@ from ..models.occupancy import occupancy
 from ..utilization.slices import Slice, slice_steps
 from ..utilization.steps import Chunk, read_steps
 from ..utilization.utilization import Utilization, utilization_of
+from ..utilization.workgroup_memory import Memories
 from ..wgsl import types as t
 from .dispatch import Dispatch
 
 MOST_NOTES = 1 << 20  # of all workgroups that are sliced: about half a second
+_NOTES_PER_STEP = 40  # that take as long as a step
 MOST_WORKGROUPS = 8  # of a sample
 
 
-def measure_utilization(dispatch: Dispatch, idle: Mapping[str, int], *, thorough: bool) -> Utilization:
+def measure_utilization(
+    dispatch: Dispatch, lanes: tuple[int, int], idle: Mapping[str, int], *, thorough: bool
+) -> Utilization:
     """Slice workgroups of a dispatch, and compute its utilizations.
 
-    `idle`: idle lanes by cause. `thorough`: slice every class of workgroups, however much they execute.
+    `lanes`: issue slots of the dispatch, and those of active lanes. `idle`: idle lanes by cause. `thorough`: slice
+    every class of workgroups, however much they execute.
     """
     count = prod(dispatch.grid)
     numbers, sizes, exact = _chosen(dispatch, thorough)
@@ -36,7 +42,7 @@ def measure_utilization(dispatch: Dispatch, idle: Mapping[str, int], *, thorough
     slices: list[tuple[Slice, int]] = []
     missing = ""
     for number, size in zip(numbers, sizes, strict=True):
-        found, notes = _slice(dispatch, program, chunks, number, left)
+        found, notes = _slice(dispatch, program, chunks, number, max(left, 0))
         left -= notes
         if isinstance(found, str):
             missing, exact = found, False
@@ -44,9 +50,8 @@ def measure_utilization(dispatch: Dispatch, idle: Mapping[str, int], *, thorough
         slices.append((found, size))
     pipeline = dispatch.pipeline
     fits = occupancy(dispatch.device, dispatch.lanes, pipeline.workgroup_bytes)
-    return utilization_of(
-        slices, idle, dispatch.device, fits, count, exact=exact and bool(slices), missing="" if slices else missing
-    )
+    known = "" if slices else missing
+    return utilization_of(slices, lanes, idle, dispatch.device, fits, count, exact=exact, missing=known)
 
 
 def _chosen(dispatch: Dispatch, thorough: bool) -> tuple[list[int], list[int], bool]:
@@ -79,13 +84,9 @@ def _slice(
     if notes > limit:
         return f"a workgroup takes more than {limit:,} steps of its invocations", notes
     pipeline = dispatch.pipeline
-    sliced = slice_steps(
-        list(read_steps(outcome.trace[1 : 1 + notes], chunks)),
-        program.accesses,
-        program.sites,
-        {each.variable.name: each.data for each in dispatch.bound},
-        {v.name: t.size_of(type_) for v, type_ in pipeline.store_types.items() if v.space == "workgroup"},
-        dispatch.lanes,
-        dispatch.device.subgroup_size,
-    )
-    return sliced, notes
+    steps = list(read_steps(outcome.trace[1 : 1 + notes], chunks))
+    contents = {each.variable.name: each.data for each in dispatch.bound}
+    sizes = {v.name: t.size_of(type_) for v, type_ in pipeline.store_types.items() if v.space == "workgroup"}
+    memories = partial(Memories, program.accesses, contents, sizes)
+    sliced = slice_steps(steps, program.sites, memories, dispatch.lanes, dispatch.device.subgroup_size)
+    return sliced, notes + _NOTES_PER_STEP * len(steps)

@@ -1,4 +1,5 @@
 """How much of what a dispatch issues does useful work.
 
-`steps` notes what a workgroup executed, `slices` finds what its results depend on, and `utilization` has the definitions.
+`steps` notes what a workgroup executed, `slices` finds what its results depend on, and `utilization` has the
+definitions.
 """

@@ -1,14 +1,15 @@
 """The steps of a workgroup: which lanes executed which part of the program, in order, and where they accessed memory.
 
 A program is split into *chunks*: items that the same lanes execute one after the other. A chunk ends where control may
-part, and before an item with a fact that is known only at run time: the address of an access, the index of an array, the
-condition of a `select`, or the source of a shuffle. A note at its start records the lanes, and the fact.
+diverge, and before an item with a fact that is known only at run time: the address of an access, the index of an array,
+the condition of a `select`, or the source of a shuffle. A note at its start records the lanes, and the fact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,8 @@ Part = ir.Item | Enter | Decide
 class Chunk:
     """Items that the same lanes execute. `first` is the item that the fact of each step belongs to, if it has one.
 
-    `governors`: the constructs whose conditions decide whether a lane comes here. `head_of`: the loop whose header it is
-    part of.
+    `governors`: the constructs whose conditions decide whether a lane comes here. `head_of`: the loop whose header it
+    is part of.
     """
 
     parts: list[Part] = field(default_factory=list[Part])
@@ -86,7 +87,7 @@ def read_steps(notes: NDArray[np.int64], chunks: list[Chunk]) -> Iterator[Step]:
     points, lanes = notes[:, at.NOTE_POINT], notes[:, at.NOTE_LANE]
     begins = np.flatnonzero((points[1:] != points[:-1]) | (lanes[1:] <= lanes[:-1])) + 1
     edges = [0, *begins.tolist(), len(notes)]
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges):
         if start < end:
             chunk = chunks[int(points[start])]
             yield Step(chunk, lanes[start:end], notes[start:end, at.NOTE_PLACE])

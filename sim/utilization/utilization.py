@@ -1,7 +1,7 @@
 """The four utilizations of a dispatch, and the least flattering of them, with its cause.
 
-All are shares from 0 to 1. The first three count *issue slots*: an instruction that a subgroup issues takes one slot for
-each of its lanes, active or not. Instructions are those of `docs/counting-rules.md`.
+All are shares from 0 to 1. The first three count *issue slots*: an instruction that a subgroup issues takes one slot
+for each of its lanes, active or not. Instructions are those of `docs/counting-rules.md`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from ..fast_dataclass import frozen, sealed
 from ..models import Device
 from ..models.occupancy import Occupancy
 from ..wgsl.source import Span
-from .slices import Place, Slice, Tally
+from .slices import Slice
+from .tallies import Place, Tally
 
 
 @frozen
@@ -82,8 +83,8 @@ class Utilization:
     """How well a dispatch uses its lanes, its subgroups and the cores of its device (see `DEFINITIONS`).
 
     None where a figure is not known: `missing` says why. `measured`: the workgroups that were sliced, `workgroups` how
-    many they stand for. `exact`: they are of all classes of workgroups, else a sample. Issue slots of `lines` are those of
-    all workgroups that the sliced ones stand for.
+    many they stand for. `exact`: they are of all classes of workgroups, else a sample. Issue slots of `lines` are those
+    of all workgroups that the sliced ones stand for.
     """
 
     lane_efficiency: float | None
@@ -100,6 +101,7 @@ class Utilization:
 
 def utilization_of(
     slices: Sequence[tuple[Slice, int]],
+    lanes: tuple[int, int],
     idle: Mapping[str, int],
     device: Device,
     fits: Occupancy,
@@ -110,14 +112,15 @@ def utilization_of(
 ) -> Utilization:
     """Compute the utilizations from slices of workgroups, each with how many workgroups it stands for.
 
-    `idle`: idle lanes of the dispatch by cause, in words. `fits`: how many workgroups a core holds.
+    `lanes`: issue slots of the dispatch, and those of active lanes; for where there are no slices. `idle`: idle lanes
+    of the dispatch by cause, in words. `fits`: how many workgroups a core holds.
     """
     lines = _lines(slices)
     issued, active, useful = (sum(getattr(row, key) for row in lines) for key in ("issued", "active", "useful"))
     balance, waits = _balance(slices)
     fill, waves = _grid_fill(workgroups, device, fits)
     shares = {
-        "lane_efficiency": active / issued if issued else None,
+        "lane_efficiency": active / issued if issued else lanes[1] / lanes[0] if lanes[0] else None,
         "useful_lane_efficiency": useful / issued if issued else None,
         "workgroup_balance": balance,
         "grid_fill": fill,
@@ -161,10 +164,10 @@ def _balance(slices: Iterable[tuple[Slice, int]]) -> tuple[float | None, dict[Sp
     waits: dict[Span | None, int] = {}
     for each, times in slices:
         for interval in each.intervals:
-            capacity = max(interval.slots) * len(interval.slots)
-            issued += times * sum(interval.slots)
+            capacity = max(interval.issued) * len(interval.issued)
+            issued += times * sum(interval.issued)
             possible += times * capacity
-            waits[interval.barrier] = waits.get(interval.barrier, 0) + times * (capacity - sum(interval.slots))
+            waits[interval.barrier] = waits.get(interval.barrier, 0) + times * (capacity - sum(interval.issued))
     return issued / possible if possible else None, waits
 
 

@@ -63,7 +63,7 @@ TEST = """\
 def test_run(bankshot):
     run = bankshot.run("k.wgsl", grid=1, bindings={"y": bytes(128)})
     assert run.excess_wavefronts == 0
-    assert run.utilization >= 0.9
+    assert run.utilization.lane_efficiency >= 0.9
     assert run.counters["barriers"] == 1
     assert not run.findings
     bankshot.golden(run)

@@ -29,6 +29,7 @@ from bankshot.oracle.workers import progress
 from bankshot.sim.run.counters import NAMES
 from bankshot.sim.run.result import Writer
 from bankshot.sim.run.workgroup_coverage import Coverage
+from bankshot.sim.utilization.utilization import Headline, Utilization
 from bankshot.sim.wgsl.diagnostics import Crash
 from bankshot.sim.wgsl.source import Source, Span
 from tests.scaling import manifest
@@ -60,6 +61,9 @@ def site(kind, start, line, file="twice.wgsl", **counters):
     return SimpleNamespace(**zero | facts | counters, span=Span(source, offset, offset + 3))
 
 
+USED = Utilization(1.0, 0.75, 0.5, None, (), Headline("workgroup_balance", 0.5, "one waits", None), 2, 2, True, "")
+
+
 @dataclass
 class Run:
     outputs: dict
@@ -76,6 +80,7 @@ class Run:
     instructions: tuple = ()
     traffic: tuple = ()
     padding_flops: int = 0
+    utilization: Utilization = field(default_factory=lambda: USED)
     agreement: None = None
     program: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(order_dependent_atomics=()))
 

@@ -10,6 +10,7 @@ from bankshot.oracle.reports.run_text import show_table
 from bankshot.oracle.reports.tables import Table
 from bankshot.oracle.reports.terminal import console
 from bankshot.sim.run.traffic import Traffic
+from bankshot.sim.utilization.utilization import Headline, LineUse, Utilization
 
 IDLE = {"idle_guard": 0, "idle_overhang": 0, "idle_divergence": 0, "idle_skipped": 0}
 # Active lanes and idle ones by cause; the words, and the letters beside a line of 200 issued lanes.
@@ -70,8 +71,59 @@ def test_bytes_of_storage():
     )  # fmt: skip
     none = tables.traffic_table(run(9, Z))
     assert (none.rows, none.notes) == ((), ())
-    assert tables.tables(run(9, Z)) == []
-    assert [table.caption for table in tables.tables(run(9, X))] == ["bytes of storage"]
+
+
+UNUSED = Utilization(None, None, None, None, (), None, 0, 0, exact=False, missing="")
+
+
+def test_tables_without_rows_are_left_out():
+    def captions(*buffers):
+        return [table.caption for table in tables.tables(SimpleNamespace(**vars(run(9, *buffers)), utilization=UNUSED))]
+
+    assert captions(Z) == []
+    assert captions(X) == ["bytes of storage"]
+
+
+def line(number, issued, active, useful, text="  y[i] = sum;"):
+    place = SimpleNamespace(file="/folder/kernel.wgsl", line=number, column=3)
+    span = SimpleNamespace(place=place, line=number, line_text=text)
+    return LineUse(span, issued, active, useful)
+
+
+def used(**facts):
+    lines = (line(3, 400, 400, 400), line(4, 200, 100, 50), line(9, 400, 400, 0, "let a = " + 80 * "b"))
+    known = {"lane_efficiency": 0.9, "useful_lane_efficiency": 0.45, "workgroup_balance": 1.0, "grid_fill": None}
+    headline = Headline("useful_lane_efficiency", 0.45, "most is in vain", lines[2].span)
+    rest = {"lines": lines, "headline": headline, "measured": 3, "workgroups": 90, "exact": True, "missing": ""}
+    return SimpleNamespace(utilization=Utilization(**known | rest | facts))
+
+
+def test_utilizations_that_are_known():
+    table = tables.utilization_table(used())
+    assert table.caption == "utilization: 45.0%, useful lane efficiency"
+    assert table.rows == (
+        ("lane efficiency", "90.0%"), ("useful lane efficiency", "45.0%"), ("workgroup balance", "100.0%")
+    )  # fmt: skip
+    assert table.notes == ("most is in vain (kernel.wgsl:9)",)
+
+
+def test_what_utilizations_are_of():
+    sample = tables.utilization_table(used(exact=False, headline=None))
+    assert sample.caption == "utilization"
+    assert sample.notes == ("from 3 of 90 workgroups, a sample",)
+    missing = tables.utilization_table(used(exact=False, headline=None, missing="it is long"))
+    assert missing.notes == ("useful lanes are not measured: it is long",)
+
+
+def test_lines_that_lose_slots_worst_first():
+    assert tables.line_table(used()).rows == (
+        ("kernel.wgsl:9 let a = " + 52 * "b", "40.0%", "100.0%", "0.0%"),
+        ("kernel.wgsl:4 y[i] = sum;", "20.0%", "50.0%", "25.0%"),
+    )
+    many = tuple(line(number, 10 + number, 10, 0) for number in range(1, 10))
+    assert [row[0] for row in tables.line_table(used(lines=many)).rows] == [
+        f"kernel.wgsl:{number} y[i] = sum;" for number in (9, 8, 7, 6, 5)
+    ]
 
 
 def test_intensities_and_the_roof():

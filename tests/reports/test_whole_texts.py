@@ -48,6 +48,15 @@ TOTALS = """
   global memory sectors                   24, ideal 16 (x1.5)
   all 2 workgroups ran
 
+   utilization: 50.0%, workgroup balance      share
+ ──────────────────────────────────────────────────
+   lane efficiency                           100.0%
+   useful lane efficiency                     75.0%
+   workgroup balance                          50.0%
+
+  one waits
+
+
  line issued lanes        idle  wavefronts     sectors  source  (subgroups that issued; charged/ideal)
 """
 DECLARED = """\

@@ -75,7 +75,7 @@ def test_a_copy_keeps_findings_and_the_outputs_of_its_schedule():
 def test_totals_are_typed_attributes():
     run = made()
     assert (run.total.shared_wavefronts, run.total.shared_ideal_wavefronts, run.excess_wavefronts) == (64, 2, 62)
-    assert (run.total.barriers, run.excess_sectors, run.utilization) == (1, 0, 1.0)
+    assert (run.total.barriers, run.excess_sectors, run.utilization.lane_efficiency) == (1, 0, 1.0)
 
 
 def test_outputs_as_arrays():

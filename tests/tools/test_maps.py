@@ -15,7 +15,8 @@ ROW = re.compile(r"^\| `(\w+)` \| .+? \| `([\w.]+)` \| ([\w. ]*)\|$", re.MULTILI
 LANGUAGE = {f"sim.{each}" for each in ("fast_dataclass", "bounded_cache", "without_gc", "scalar", "wgsl", "ir")}
 GROUPS = {
     "language": LANGUAGE,
-    "program": LANGUAGE | {f"sim.{each}" for each in ("machine", "lowering", "analysis", "instrument", "codegen")},
+    "program": LANGUAGE
+    | {f"sim.{each}" for each in ("machine", "lowering", "analysis", "instrument", "utilization", "codegen")},
     "sim": {room for room in ROOMS if room.split(".")[0] == "sim"},
 }
 

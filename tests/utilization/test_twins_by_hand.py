@@ -121,7 +121,11 @@ def test_what_a_barrier_passes_on_is_of_use():
 
 
 def test_waiting_at_a_barrier():
-    body = "if i < 32u {\nfor (var k = 0u; k < 9u; k++) { tile[i] += x[k]; }\n}\nworkgroupBarrier();\ny[i] = tile[i & 31u];"
+    body = """if i < 32u {
+            for (var k = 0u; k < 9u; k++) { tile[i] += x[k]; }
+        }
+        workgroupBarrier();
+        y[i] = tile[i & 31u];"""
     used = run(body).utilization
     # First: 2, and of one subgroup 10 checks of 2 and 9 turns of 5; then 1 barrier, which ends it, and 3.
     first, other = 2 + 10 * 2 + 9 * 5 + 1, 2 + 1
