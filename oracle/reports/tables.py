@@ -96,7 +96,7 @@ def utilization_table(run: Run) -> Table:
 
 
 def line_table(run: Run) -> Table:
-    """A row for each of the lines that lose the most issue slots: its share of all slots, and how much of that is active
+    """A row for each of the lines that lose the most issue slots: its share of all slots, and how much of it is active
     and useful."""
     lines = run.utilization.lines
     all_slots = sum(row.issued for row in lines)

@@ -178,7 +178,8 @@ def _grid_fill(workgroups: int, device: Device, fits: Occupancy) -> tuple[float 
     waves = ceil(workgroups / places)
     last = workgroups - (waves - 1) * places
     of_wave = "" if waves == 1 else f" in the last of {waves:,} waves"
-    return workgroups / (waves * places), f"{last:,} workgroups take {places:,} places{of_wave}"
+    taken = "takes" if last == 1 else "take"
+    return workgroups / (waves * places), f"{last:,} workgroup{'s' * (last > 1)} {taken} {places:,} places{of_wave}"
 
 
 def _cause(
@@ -189,11 +190,13 @@ def _cause(
     if key == "workgroup_balance":
         barrier = max(waits, key=lambda each: waits[each])
         return ("subgroups wait at this barrier" if barrier else "subgroups wait for the others to end"), barrier
+    most = max(idle, key=lambda each: idle[each]) if any(idle.values()) else "idle"
+    if not lines:
+        return f"lanes are {most}", None
     idle_lanes = sum(row.issued - row.active for row in lines)
     in_vain = sum(row.active - row.useful for row in lines)
     if key == "useful_lane_efficiency" and in_vain > idle_lanes:
         worst = max(lines, key=lambda row: row.active - row.useful)
         return "nothing that is stored depends on what most of its lanes do", worst.span
     worst = max(lines, key=lambda row: row.issued - row.active)
-    most = max(idle, key=lambda each: idle[each]) if any(idle.values()) else "idle"
     return f"lanes are {most}", worst.span
