@@ -51,9 +51,9 @@ class PaddingZeros:
                     zero[cell] = self._of(cell) & ~lanes | self._of(value) & lanes
             case ir.Load(results=results, access=access):
                 for place, result in enumerate(results):
-                    held = self._memories.grains(access, step, place)
-                    if held is not None and not held[0].is_buffer:
-                        zero[result] = self._lanes.of(step.lanes, np.logical_and.reduce(held[0].zero[held[1]]))
+                    found = self._memories.grains(access, step, place)
+                    if found is not None and not found[0].is_buffer:
+                        zero[result] = self._lanes.of(step.lanes, np.logical_and.reduce(found[0].zero[found[1]]))
                     else:
                         zero[result] = 0
             case ir.Store(values=values, access=access):
