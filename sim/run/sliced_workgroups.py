@@ -22,7 +22,8 @@ from ..utilization.workgroup_memory import Memories
 from ..wgsl import types as t
 from .dispatch import Dispatch
 
-MOST_NOTES = 1 << 20  # of all workgroups that are sliced: about half a second
+MOST_NOTES = 1 << 22  # of a workgroup: about a second
+ENOUGH_NOTES = 1 << 20  # of a sample
 _NOTES_PER_STEP = 40  # that take as long as a step
 MOST_WORKGROUPS = 8  # of a sample
 
@@ -38,12 +39,15 @@ def measure_utilization(
     count = prod(dispatch.grid)
     numbers, sizes, exact = _chosen(dispatch, thorough)
     program, chunks = build_with_steps(dispatch.pipeline, rounding=dispatch.rounding, policy=dispatch.how.policy)
-    left = MOST_NOTES << (6 if thorough else 0)
+    limit = MOST_NOTES << (4 if thorough else 0)
     slices: list[tuple[Slice, int]] = []
-    missing = ""
+    missing, taken = "", 0
     for number, size in zip(numbers, sizes, strict=True):
-        found, notes = _slice(dispatch, program, chunks, number, max(left, 0))
-        left -= notes
+        if taken > ENOUGH_NOTES and not thorough:
+            exact = False
+            break
+        found, notes = _slice(dispatch, program, chunks, number, limit)
+        taken += notes
         if isinstance(found, str):
             missing, exact = found, False
             break
@@ -85,8 +89,8 @@ def _slice(
         return f"a workgroup takes more than {limit:,} steps of its invocations", notes
     pipeline = dispatch.pipeline
     steps = list(read_steps(outcome.trace[1 : 1 + notes], chunks))
-    contents = {each.variable.name: each.data for each in dispatch.bound}
+    contents = {each.variable.name: each.data for each in dispatch.bound if each.writable}
     sizes = {v.name: t.size_of(type_) for v, type_ in pipeline.store_types.items() if v.space == "workgroup"}
-    memories = partial(Memories, program.accesses, contents, sizes)
+    memories = partial(Memories, steps, program.accesses, contents, sizes)
     sliced = slice_steps(steps, program.sites, memories, dispatch.lanes, dispatch.device.subgroup_size)
     return sliced, notes + _NOTES_PER_STEP * len(steps)

@@ -131,7 +131,8 @@ class _Splitter:
         return found
 
     def _plain(self, item: ir.Item, governors: tuple[Construct, ...], header: ir.Loop | None) -> None:
-        if (fact := _fact_of(item)) is not None:
+        fact = _fact_of(item)
+        if fact is not None or isinstance(item, ir.Load | ir.Store | ir.Atomic):  # without an address: at 0
             self._begin(governors, header, item, fact)
         chunk = self._now or self._begin(governors, header)
         if isinstance(item, ir.Count):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,45 +69,69 @@ class Lanes:
 
 
 class Memory:
-    """The grains of one variable: `zero`, those that hold a padding zero, or in a buffer a zero; `needed`, those whose
-    present contents something reads."""
+    """Grains of one variable, from number `start` on: `zero`, those that hold a padding zero, or in a buffer a zero;
+    `needed`, those whose present contents something reads."""
 
-    def __init__(self, zero: NDArray[np.bool_], is_buffer: bool) -> None:
+    def __init__(self, zero: NDArray[np.bool_], start: int, is_buffer: bool) -> None:
         self.zero = zero
         self.needed = np.full(len(zero), is_buffer)
+        self.start = start
         self.is_buffer = is_buffer
 
 
 class Memories:
-    """The memory of a workgroup before it runs, by variable.
+    """The memory that a workgroup may change, by variable, as it is before the workgroup runs.
 
-    `contents`: the bytes of each buffer; `workgroup_bytes`: the size of each workgroup variable.
+    `contents`: the bytes of each writable buffer; `workgroup_bytes`: the size of each workgroup variable. Of buffers,
+    which may be large, it has the range that the steps touch.
     """
 
     def __init__(
         self,
+        steps: Sequence[Step],
         accesses: Sequence[Access],
         contents: Mapping[str, NDArray[np.uint8]],
         workgroup_bytes: Mapping[str, int],
     ) -> None:
         self._accesses = accesses
         self._of: dict[str, Memory] = {}
-        for name, data in contents.items():
-            grains = data[: len(data) // _GRAIN * _GRAIN].reshape(-1, _GRAIN)
-            self._of[name] = Memory(grains.max(axis=1, initial=0) == 0, True)
         for name, size in workgroup_bytes.items():
-            self._of[name] = Memory(np.ones(size // _GRAIN, np.bool_), False)
+            self._of[name] = Memory(np.ones(size // _GRAIN, np.bool_), 0, False)
+        for name, grains in self._touched(steps).items():
+            if name in contents:
+                data = contents[name][grains.start * _GRAIN : grains.stop * _GRAIN]
+                words = data[: len(data) // _GRAIN * _GRAIN].reshape(-1, _GRAIN)
+                self._of[name] = Memory(words.max(axis=1, initial=0) == 0, grains.start, True)
+
+    def _touched(self, steps: Sequence[Step]) -> dict[str, range]:
+        """Return the range of grains of each variable that the steps touch."""
+        found: dict[str, range] = {}
+        for step in steps:
+            item = step.chunk.first
+            if isinstance(item, ir.Load | ir.Store | ir.Atomic):
+                name = self._accesses[item.access].variable.name
+                units = self._accesses[item.access].units
+                low, high = (self._first_grain(item.access, at, 0) for at in (step.facts.min(), step.facts.max()))
+                known = found.get(name, range(low, low))
+                stop = high + units * self._width(item.access)
+                found[name] = range(min(known.start, low), max(known.stop, stop))
+        return found
+
+    def _width(self, access: int) -> int:
+        return max(1, self._accesses[access].unit // _GRAIN)
+
+    def _first_grain(self, access: int, at: Any, place: int) -> Any:
+        """Return the first grain of unit `place` at an address, or in each lane."""
+        row = self._accesses[access]
+        return ((at + (row.offset + place)) & 0xFFFFFFFF) * row.unit // _GRAIN
 
     def grains(self, access: int, step: Step, place: int) -> tuple[Memory, NDArray[np.int64]] | None:
-        """Return the memory of an access, and the grains of its unit number `place` (grains per unit x lanes).
+        """Return the memory of an access, and the places in it of unit `place` (grains per unit x lanes).
 
-        An address out of bounds counts as the last one. None for what is not in memory, as a texture.
+        An address out of bounds counts as the last one. None for what the workgroup cannot change.
         """
-        row = self._accesses[access]
-        memory = self._of.get(row.variable.name)
+        memory = self._of.get(self._accesses[access].variable.name)
         if memory is None or not len(memory.zero):
             return None
-        units = (step.facts + (row.offset + place)) & 0xFFFFFFFF
-        first = units * row.unit // _GRAIN
-        all_of_unit = first + np.arange(max(1, row.unit // _GRAIN))[:, None]
-        return memory, np.minimum(all_of_unit, len(memory.zero) - 1)
+        first = self._first_grain(access, step.facts, place) - memory.start
+        return memory, np.clip(first + np.arange(self._width(access))[:, None], 0, len(memory.zero) - 1)

@@ -177,3 +177,11 @@ def test_products_with_padding_zeros():
     used = slots(run(body, size=32).utilization)
     assert used[2] == (64, 64, 16)  # b, and its index, are needed where a is no padding zero
     assert used[3] == (96, 96, 8 + 8 + 32)  # product, sum with a number, store
+
+
+def test_an_address_that_is_known_before_is_not_that_of_the_access_before_it():
+    used = slots(run("let v = x[i];\ntile[7] = 2.0;\nworkgroupBarrier();\ny[i] = v + tile[7];").utilization)
+    # One of the lanes that store to the same word counts, the last.
+    assert used[1][:2] == (64, 64)
+    assert used[1][2] >= 1
+    assert slots(run("let v = x[i];\ntile[7] = v;\nworkgroupBarrier();\ny[i] = tile[6];").utilization)[1] == (64, 64, 0)
