@@ -82,9 +82,9 @@ class Headline:
 class Utilization:
     """How well a dispatch uses its lanes, its subgroups and the cores of its device (see `DEFINITIONS`).
 
-    None where a figure is not known: `missing` says why. `measured`: the workgroups that were sliced, `workgroups` how
-    many they stand for. `exact`: they are of all classes of workgroups, else a sample. Issue slots of `lines` are those
-    of all workgroups that the sliced ones stand for.
+    None where a figure is not known: `missing` says why. `measured`: the workgroups that were sliced, of `workgroups`.
+    `exact`: they are of all classes of workgroups, else a sample. Issue slots of `lines` are those of all workgroups
+    that the sliced ones stand for.
     """
 
     lane_efficiency: float | None
@@ -136,7 +136,7 @@ def utilization_of(
         lines=lines,
         headline=headline,
         measured=len(slices),
-        workgroups=sum(times for _, times in slices),
+        workgroups=workgroups,
         exact=exact,
         missing=missing,
     )
