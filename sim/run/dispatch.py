@@ -47,15 +47,29 @@ _LANES_PER_BATCH = 512
 _EARLIER = 2  # bits: work after which units give way to smaller ones, as a part of the limit
 _MOST_PROGRAMS = 64  # that are kept for each module, with different overrides, entry points and probes
 
+_MOST_INFLUENCES = 16  # likewise
+
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
+_INFLUENCES: WeakKeyDictionary[Module, dict[tuple[Any, ...], Influence]] = WeakKeyDictionary()
 
 
 def _built(pipeline: Pipeline, **how: Any) -> Program:
     """Return the program of a pipeline, built with these options; those of a module are kept."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
+    return remember(programs, _key(pipeline, how), lambda: build(pipeline, **how), _MOST_PROGRAMS)
+
+
+def _influence(pipeline: Pipeline, **how: Any) -> Influence:
+    """Return the influences in the program that these options build; those of a module are kept."""
+    influences = _INFLUENCES.setdefault(pipeline.module, {})
+    return remember(
+        influences, _key(pipeline, how), lambda: find_influence(lowered(pipeline, **how)), _MOST_INFLUENCES
+    )
+
+
+def _key(pipeline: Pipeline, how: dict[str, Any]) -> tuple[Any, ...]:
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, *how.items())
-    return remember(programs, key, lambda: build(pipeline, **how), _MOST_PROGRAMS)
+    return pipeline.entry.name, values, *how.items()
 
 
 @frozen
@@ -109,7 +123,7 @@ class Dispatch:
     @cached_property
     def influence(self) -> Influence:
         """What the loads, atomic operations and variables of its program influence."""
-        return find_influence(lowered(self.pipeline, **self._options(frozenset(), self.how)))
+        return _influence(self.pipeline, **self._options(frozenset(), self.how))
 
     def varied(self) -> tuple[Dispatch, list[str]]:
         """Return the dispatch with other values in its buffers, and their names: of those that decide neither a branch
