@@ -7,11 +7,12 @@ or no candidate helps. A last run has all cures.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from itertools import pairwise
 from typing import Protocol
 
+from ..bounded_cache import remember
 from ..fast_dataclass import entity, frozen, sealed
 from ..findings.finding import Finding
 from ..ir.sites import SourceSite
@@ -25,6 +26,7 @@ from .changes import Change, Race, changes
 from .places import Places
 
 MOST_RUNS = 24  # of changed texts, for each dispatch
+_MOST_KEPT = 64  # sets of races whose changes are kept
 _MAY_GO = ("uninit", "atomic-order", "not-finite", "division-by-zero", "out-of-bounds")  # what races may cause
 Key = tuple[tuple[int, int], tuple[int, int], bool]  # of a race, in the original text
 Other = tuple[str, int]  # another finding: its code, and its line in the original text
@@ -138,20 +140,27 @@ class _Search:
 
     def run(self, races: frozenset[Race], *, atomics: bool) -> tuple[list[tuple[Change, frozenset[Key]]], _Attempt]:
         """Return the changes that help, each with the races that it ends, and what is left with all of them."""
-        places = Places(self.pipeline.entry)
         chosen: list[tuple[Change, frozenset[Key]]] = []
         now = self.before
         while wanted := [race for race in races if _key(race) in now.races]:
             source, so_far = self.pipeline.module.source, [c for c, _ in chosen]
-            found = self._best(changes(source, places, wanted), so_far, now)
+            found = self._best(self._kept(changes, source, wanted), so_far, now)
             if found is None and atomics:  # atomics end all races of a variable, also those that need a barrier
-                found = self._best(list(atomic_changes(source, places, wanted)), so_far, now)
+                found = self._best(self._kept(atomic_changes, source, wanted), so_far, now)
             if found is None:
                 break
             change, after = found
             chosen.append((change, now.races - after.races))
             now = after
         return chosen, now
+
+    def _kept(
+        self, make: Callable[[Source, Places, list[Race]], Iterable[Change]], source: Source, races: list[Race]
+    ) -> list[Change]:
+        """Return the changes that `make` finds for these races, which it does once for each pipeline."""
+        kept, entry = self.pipeline.kept, self.pipeline.entry
+        places = remember(kept, ("places",), lambda: Places(entry), _MOST_KEPT)
+        return remember(kept, (make, frozenset(races)), lambda: list(make(source, places, races)), _MOST_KEPT)
 
     def _best(self, candidates: list[Change], chosen: list[Change], now: _Attempt) -> tuple[Change, _Attempt] | None:
         """Return the change that ends the most races, with what is left then."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ..codegen.loops import loop_ranges
+from ..fast_dataclass import entity
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.schedules import LOCKSTEP, Schedule
@@ -19,6 +20,7 @@ from ..machine import layout as at
 
 _TIMES = 8  # as much work as the run itself
 _LEAST = 1 << 26  # work that every dispatch may have done: about 10 ms
+_FIXED = 1 << 20  # work that takes as long as to begin a run
 _OF_CHANGES = 1 << 30  # work of the runs of changed texts that search for cures
 _PROBED = 4  # times the work of a run without probes
 _FEWEST = 6  # runs of changed texts
@@ -55,6 +57,26 @@ def runs_of_changes(launch: Launch, outcome: Outcome, workgroups: int | None, mo
     """Return how many changed texts may run, of this many workgroups."""
     each = _PROBED * work(launch, outcome, workgroups=workgroups)
     return most if launch.options.thorough else min(most, max(_FEWEST, _OF_CHANGES // each))
+
+
+@entity
+class Effort:
+    """The work that reruns may still do. Those of all findings of a run share it."""
+
+    left: float
+
+    @staticmethod
+    def of(launch: Launch, outcome: Outcome) -> Effort:
+        """Return what the reruns of a finished run may do."""
+        return Effort(limit(launch, outcome))
+
+    def take(self, work: int) -> bool:
+        """Whether reruns may do this much more work; if so, it is taken."""
+        work = max(work, _FIXED)
+        if work > self.left:
+            return False
+        self.left -= work
+        return True
 
 
 def affordable(

@@ -17,6 +17,7 @@ from ..launch.race_tables import race_rows
 from ..machine import layout as at
 from ..machine.probe_arrays import MOST_RACES
 from ..wgsl.diagnostics import Note
+from ..wgsl.source import Span
 from ..wgsl.types import Scalar
 from .finding import Finding
 from .memory_paths import number, path
@@ -24,6 +25,7 @@ from .runner import Runner
 from .table import COMPONENT_RACE, RACE, UNINIT
 
 _COMPONENTS = frozenset(("races", "components"))
+_SHOW_RACES = frozenset(("races", "across"))  # across: between workgroups only
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
 # Fields of a race: slot, workgroup, lane, clock and value of each access.
 _FIRST = (
@@ -50,7 +52,7 @@ class _Access:
 def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
     """Return a finding for each pair of places that race, which describes the first time in full."""
     findings: dict[tuple[SourceSite, SourceSite, int], Finding] = {}
-    if not launch.program.probe_names & {"races", "across"}:  # across: races between workgroups only
+    if not launch.program.probe_names & _SHOW_RACES:
         return []
     for row in race_rows(outcome.races):
         found = _race(launch, row)
@@ -63,6 +65,19 @@ def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
             key = key if key in findings else (key[1], key[0], key[2])
             findings[key] = replace(known, count=known.count + found.count, verdict=same)
     return list(findings.values())
+
+
+def race_places(launch: Launch, outcome: Outcome) -> set[tuple[frozenset[Span], bool]]:
+    """Return what tells the races of a run apart, as `Finding.race_places` has it."""
+    if not launch.program.probe_names & _SHOW_RACES:
+        return set()
+    return {
+        (
+            frozenset(_site(launch, row[slot]).span for slot in (at.RACE_FIRST, at.RACE_SECOND)),
+            bool(row[at.RACE_ACROSS]),
+        )
+        for row in race_rows(outcome.races)
+    }
 
 
 def note_limit(findings: list[Finding], outcome: Outcome) -> list[Finding]:

@@ -11,7 +11,7 @@ for another. Data that are all equal hide races, so those that change nothing ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,39 +20,25 @@ import numpy as np
 from ..analysis.influence import Influence, Node
 from ..bindings.binding import Key, Output
 from ..fast_dataclass import frozen
+from ..ir.sites import SourceSite
 from ..launch.launch import Filling, Launch
 from ..launch.partition import Outcome
-from ..launch.race_tables import race_rows
-from ..launch.schedules import MIRRORED, MOST_ONE_BY_ONE, Schedule, schedule, side_by_side
-from ..machine import layout as at
 from ..wgsl.diagnostics import Note
-from .effort import affordable
+from .effort import Effort, work
 from .finding import Finding
 from .races import find_races
+from .reruns import REPLAYS, Rerun
 from .runner import Changes, Runner
 from .table import KINDS, RACE
-from .unwritten_memory import FILLINGS, filled, loaded
+from .unwritten_memory import loaded
 
-_MOST_BESIDE = 8  # colliding workgroups that a rerun begins with, side by side
 _ACCESSES = ("load", "store", "atomic")
 _Question = tuple[str, Filling]  # `Kind.replay`, and the part of workgroup memory that it is about
+_ORDERS: _Question = "schedules", Filling()
+_WATCHED = 2  # times the work of a run that watches for races
+_NOT_TRIED = "was not tried: it takes too long without --thorough"
+_NOT_JUDGED = f"whether it changes an output {_NOT_TRIED}"
 _SLACK = 1000  # backward jumps that a rerun may make beyond four times those of the first run
-
-
-@frozen
-class _Rerun:
-    """One way to run again, in words and as changes to `RunOptions`."""
-
-    words: str
-    changes: Changes
-
-
-@frozen
-class _Reruns:
-    """The reruns that answer a question, and how many more would take too long."""
-
-    made: list[_Rerun]
-    left: int = 0
 
 
 @frozen
@@ -75,20 +61,32 @@ class Verdicts:
 
 
 class Judge:
-    """Decides the verdicts of the findings of one finished run."""
+    """Decides the verdicts of the findings of one finished run.
 
-    def __init__(self, how: Verdicts, launch: Launch, outcome: Outcome) -> None:
+    `effort`: the work that reruns may do, here and for the findings with other data. `before`: the outputs, if they are
+    not those of the run.
+    """
+
+    def __init__(
+        self,
+        how: Verdicts,
+        launch: Launch,
+        outcome: Outcome,
+        effort: Effort | None = None,
+        before: Callable[[], dict[Key, Output]] | None = None,
+    ) -> None:
         self._how = how
         self._launch = launch
         self._outcome = outcome
-        self._reruns: dict[_Question, _Reruns] = {}
+        self._effort = effort or Effort.of(launch, outcome)
+        self._reruns: dict[_Question, list[Rerun]] = {}
         self._results: dict[_Question, list[_Result]] = {}
-        self._before = launch.outputs()
+        self._outputs = before or launch.outputs
         self._alone: dict[tuple[int, ...], dict[Key, Output]] = {}
 
     def judge(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings with their verdicts, and notes on what changed."""
-        return [self._with_other_data(self._judged(finding)) for finding in findings]
+        return [self._with_other_data(each) for each in [self._judged(finding) for finding in findings]]
 
     def _judged(self, finding: Finding) -> Finding:
         kind = KINDS[finding.code]
@@ -97,13 +95,23 @@ class Judge:
         question = kind.replay, loaded(finding, self._launch) if kind.replay == "poison" else Filling()
         change = self._change(question, finding)
         verdict = "unseen" if change is None else "harmful"
-        reruns = self._reruns[question]
-        unchanged = _REPLAYS[kind.replay][1].format(orders=1 + len(reruns.made))
-        unchanged += f" ({reruns.left} more take too long without --thorough)" if reruns.left else ""
-        others = any(result.changed for result in self._results[question])
-        note = change or Note(f"no output{' that depends on it' if others else ''} changes {unchanged}")
+        if change is None and not self._results[question]:
+            return replace(finding, notes=(*finding.notes, Note(_NOT_JUDGED)))
         severity = kind.severity_of(verdict) or finding.severity
+        note = change or Note(self._unchanged(question))
         return replace(finding, verdict=verdict, severity=severity, notes=(*finding.notes, note))
+
+    def _unchanged(self, question: _Question) -> str:
+        """Say which reruns change no output, and how many were not made."""
+        results = self._results[question]
+        left = len(self._reruns[question]) - len(results)
+        replay, _ = question
+        words = REPLAYS[replay][1].format(orders=1 + len(results))
+        if left and replay != "schedules":
+            words = " or ".join(result.words for result in results)
+        more = f" ({left} more take too long without --thorough)" if left else ""
+        others = any(result.changed for result in results)
+        return f"no output{' that depends on it' if others else ''} changes {words}{more}"
 
     def _change(self, question: _Question, finding: Finding) -> Note | None:
         """Say what the first rerun changes that changes anything the finding influences; None where none does."""
@@ -118,17 +126,21 @@ class Judge:
         return None
 
     def _results_of(self, question: _Question) -> Iterator[_Result]:
-        """Yield the results of the reruns, each of which runs when it is first needed."""
+        """Yield the results of the reruns, each of which runs when it is first needed, while the effort suffices."""
         results = self._results.setdefault(question, [])
         if question not in self._reruns:
             replay, part = question
-            self._reruns[question] = _REPLAYS[replay][0](self._launch, self._outcome, part)
-        for place, rerun in enumerate(self._reruns[question].made):
+            self._reruns[question] = REPLAYS[replay][0](self._launch, self._outcome, part)
+        for place, rerun in enumerate(self._reruns[question]):
             if place == len(results):
+                if not rerun.proven and not self._effort.take(rerun.work):
+                    return
                 results.append(self._result(rerun))
             yield results[place]
 
-    def _result(self, rerun: _Rerun) -> _Result:
+    def _result(self, rerun: Rerun) -> _Result:
+        if rerun.proven:
+            return _Result(rerun.words, False, {})
         changes: Changes = {"budget": rerun_budget(self._launch, self._outcome), "threads": 1, **rerun.changes}
         launch, outcome = self._how.run(frozenset(), **changes)
         if outcome.finished < launch.count:
@@ -136,7 +148,12 @@ class Judge:
         before = self._before if launch.count == self._launch.count else self._before_alone(rerun)
         return _Result(rerun.words, False, dict(differences(before, launch.outputs())))
 
-    def _before_alone(self, rerun: _Rerun) -> dict[Key, Output]:
+    @cached_property
+    def _before(self) -> dict[Key, Output]:
+        """The outputs of all workgroups, in lockstep."""
+        return self._outputs()
+
+    def _before_alone(self, rerun: Rerun) -> dict[Key, Output]:
         """Return the outputs of the workgroups that a rerun chooses, in lockstep."""
         chosen = rerun.changes.get("chosen")
         assert chosen is not None
@@ -145,47 +162,76 @@ class Judge:
             self._alone[key] = self._how.run(frozenset(), chosen=chosen)[0].outputs()
         return self._alone[key]
 
+    def _tried(self, question: _Question) -> int:
+        """Return how many reruns have answered a question."""
+        return len(self._results.get(question, ()))
+
     # ---- other data ----
 
     def _with_other_data(self, finding: Finding) -> Finding:
         """Judge a race that changes nothing with other data."""
-        if finding.code != RACE.code or finding.verdict not in ("same-value", "unseen"):
+        if finding.code != RACE.code or finding.verdict not in ("same-value", "unseen") or self._other is None:
             return finding
-        buffers, races = self._races_with_other_data
-        again = races.get(finding.race_places)
-        if not buffers or again is None:
-            return finding
+        (other, buffers), again = self._other, replace(finding, verdict=None)
         data = f"with other values in {' and '.join(buffers)}"
+        if finding.verdict == "same-value":
+            again = self._with_values(finding, buffers)
+            if again is None:
+                return replace(finding, notes=(*finding.notes, Note(f"what it stores {data} {_NOT_TRIED}")))
+            if again.verdict == "same-value":
+                return finding
         *earlier, last = finding.notes
-        if again.verdict == "same-value":  # which shows nothing new
-            return finding
+        again = other._judged(again)
+        if again.verdict is None:
+            return replace(finding, notes=(*finding.notes, Note(f"what changes {data} {_NOT_TRIED}")))
         if again.verdict == finding.verdict:
-            return replace(finding, notes=(*earlier, Note(f"{last.message}, nor {data}")))
+            fewer = other._tried(_ORDERS) < self._tried(_ORDERS)
+            where = f" in {1 + other._tried(_ORDERS)} of these" if fewer else ""
+            return replace(finding, notes=(*earlier, Note(f"{last.message}, nor {data}{where}")))
         severity = RACE.severity_of(again.verdict) or RACE.severity
         kept = finding.notes if finding.verdict == "same-value" else tuple(earlier)
         changed = Note(f"{data}, {again.notes[-1].message}")
         return replace(finding, verdict=again.verdict, severity=severity, notes=(*kept, changed))
 
     @cached_property
-    def _races_with_other_data(self) -> tuple[list[str], dict[Hashable, Finding]]:
-        """The buffers that have other values, and the races of a run with them, by their places."""
+    def _other(self) -> tuple[Judge, list[str]] | None:
+        """A judge of the same races with other values in some buffers, and the names of these; None if there are none.
+
+        The values decide neither a branch nor an address, so that all else is as in the run, races included.
+        """
         if self._how.varied is None:
-            return [], {}
+            return None
         how, buffers = self._how.varied()
-        if not buffers:
-            return [], {}
-        launch, outcome = how.run(frozenset(("races",)))
-        if outcome.finished < launch.count:
-            return [], {}
-        found = Judge(how, launch, outcome).judge(find_races(launch, outcome))
-        return buffers, {finding.race_places: finding for finding in found}
+
+        def outputs() -> dict[Key, Output]:
+            launch, _ = self._values or how.run(frozenset())
+            return launch.outputs()
+
+        return (Judge(how, self._launch, self._outcome, self._effort, outputs), buffers) if buffers else None
+
+    @cached_property
+    def _values(self) -> tuple[Launch, Outcome] | None:
+        """A run with the other data that watches what races store; None if it takes too long."""
+        assert self._other is not None
+        if not self._effort.take(_WATCHED * work(self._launch, self._outcome)):
+            return None
+        return self._other[0]._how.run(frozenset(("races",)))
+
+    def _with_values(self, finding: Finding, buffers: list[str]) -> Finding | None:
+        """Return a race that stores one value as it is with the other data; None if to run with them takes too long."""
+        variables = {site.variable for site in _sites(finding, self._launch)}
+        if not variables & self._how.influence().variables(buffers):
+            return finding
+        if self._values is None:
+            return None
+        races = (race for race in find_races(*self._values) if race.race_places == finding.race_places)
+        return next(races, finding)
 
 
 def open_values(finding: Finding, launch: Launch, influence: Influence) -> set[Node]:
     """Return the values that a finding leaves open: what its loads read, or the variable that its stores change. Empty
     if they are not known."""
-    spans = {span for _, span in finding.spans} if finding.code == RACE.code else {finding.span}
-    sites = [site for site in launch.program.sites if site.span in spans and site.kind in _ACCESSES]
+    sites = _sites(finding, launch)
     loads = [site for site in sites if site.kind == "load"]
     found: set[Node] = set()
     for site in loads or sites:
@@ -195,73 +241,18 @@ def open_values(finding: Finding, launch: Launch, influence: Influence) -> set[N
     return found
 
 
+def _sites(finding: Finding, launch: Launch) -> list[SourceSite]:
+    """Return the accesses that a finding is about."""
+    spans = {span for _, span in finding.spans} if finding.code == RACE.code else {finding.span}
+    return [site for site in launch.program.sites if site.span in spans and site.kind in _ACCESSES]
+
+
 def rerun_budget(launch: Launch, outcome: Outcome) -> int:
     """Return how many backward jumps a rerun of a finished run may make."""
     return min(launch.options.budget, 4 * outcome.jumps + _SLACK)
 
 
 NO_END = "it does not terminate"
-
-
-def _schedules(launch: Launch, outcome: Outcome, _: Filling) -> _Reruns:
-    """Return the orders, the cheapest first. If workgroups do not meet, only those that race run in smaller units."""
-    wide, fine = [MIRRORED], [schedule(name) for name in ("subgroup-serial", "reversed", "random(1)")]
-    across = _racing_workgroups(launch, outcome, across=True)
-    if across:
-        wide.append(side_by_side(across))
-    changes: Changes = {"racing": launch.racing(outcome)}
-    few = [] if across else _racing_workgroups(launch, outcome, across=False)
-    if few and len(few) < launch.count and not _meet(launch):
-        changes["chosen"] = np.array(few, np.int64)
-    else:
-        few = list(range(launch.count))
-    if len(few) * launch.invocations // launch.count > MOST_ONE_BY_ONE:
-        fine = [replace(each, granularity="subgroup") if each.granularity == "invocation" else each for each in fine]
-    alike: Changes = {"racing": changes["racing"]}
-    made = [_Rerun(_words(order), {"schedule": order, **alike}) for order in wide]
-    made += [
-        _Rerun(_words(order), {"schedule": order, **changes}) for order in affordable(launch, outcome, fine, len(few))
-    ]
-    return _Reruns(made, len(wide) + len(fine) - len(made))
-
-
-def _racing_workgroups(launch: Launch, outcome: Outcome, *, across: bool) -> list[int]:
-    """Return the workgroups of the first races between workgroups, or within one, by number in the grid."""
-    rows = [row for row in race_rows(outcome.races) if bool(row[at.RACE_ACROSS]) == across][: _MOST_BESIDE // 2]
-    places = [int(row[which]) for row in rows for which in (at.RACE_FIRST_WORKGROUP, at.RACE_SECOND_WORKGROUP)]
-    return list(dict.fromkeys(launch.number(place) for place in places))
-
-
-def _meet(launch: Launch) -> bool:
-    """Whether workgroups that do not race may still see each other, or are a part of the dispatch already."""
-    atomics = any(site.kind == "atomic" and site.space == "storage" for site in launch.program.sites)
-    return atomics or launch.program.waits or launch.options.chosen is not None
-
-
-def _words(order: Schedule) -> str:
-    return f"run {order.name}" + (", by subgroups" if order.granularity == "subgroup" and order.seed else "")
-
-
-def _poison(launch: Launch, outcome: Outcome, part: Filling) -> _Reruns:
-    words = "with {} in memory that was never written"
-    return _Reruns([_Rerun(words.format(name), {"filling": filling}) for name, filling in filled(part)])
-
-
-_POLICY_WORDS = {"clamp": "clamped to the last element", "zero": "discarded", "wrap": "wrapped around"}
-
-
-def _policies(launch: Launch, outcome: Outcome, _: Filling) -> _Reruns:
-    others = [policy for policy in _POLICY_WORDS if policy != launch.options.policy]
-    words = "with accesses out of bounds {}"
-    return _Reruns([_Rerun(words.format(_POLICY_WORDS[policy]), {"policy": policy}) for policy in others])
-
-
-# By `Kind.replay`: the reruns, and how to say that none changes an output.
-_REPLAYS: dict[str, tuple[Callable[[Launch, Outcome, Filling], _Reruns], str]] = {
-    "schedules": (_schedules, "in any of {orders} orders"),
-    "poison": (_poison, f"with {', '.join(FILLINGS)} there"),
-    "policies": (_policies, "under any permitted policy"),
-}
 
 
 def differences(before: Mapping[Key, Output], after: Mapping[Key, Output]) -> Iterator[tuple[Key, str]]:

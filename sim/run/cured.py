@@ -15,13 +15,15 @@ from ..findings.effort import runs_of_changes
 from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.grouping import group_races
-from ..findings.races import find_races
+from ..findings.races import race_places
 from ..findings.replay import rerun_budget
 from ..findings.table import RACE
+from ..launch.launch import Launch
+from ..launch.partition import Outcome
 from ..wgsl.typed import Module
 from .causes_apart import judged_apart
 from .dispatch import Dispatch
-from .measure import Measured, measure
+from .measure import Measured, all_findings
 
 _MANY = 4  # as many workgroups as show the races: then only those are rerun for each change
 _FINDING = frozenset(("races", "uninit", "bounds", "nan"))  # probes
@@ -31,7 +33,7 @@ def cured(
     dispatch: Dispatch, probes: frozenset[str], measured: Measured, findings: list[Finding], silenced: list[Finding]
 ) -> tuple[list[Finding], tuple[Cure, ...]]:
     """Return the findings with one race for each cause, and the cures that were tried."""
-    seen = _in_lockstep(measured, findings)
+    seen = _in_lockstep(measured.launch, measured.outcome, findings)
     if not any(finding.code == "race" for finding in seen):
         return findings, ()
     in_other_orders, findings = [f for f in findings if f not in seen], seen
@@ -39,12 +41,18 @@ def cured(
     budget = rerun_budget(measured.launch, measured.outcome)
     few = _few(dispatch, looking, [*findings, *silenced])
 
+    whole: list[tuple[Module, Launch, Outcome]] = []  # the last run of all workgroups
+
     def trial(module: Module, /, *, last: bool) -> list[Finding]:
         again = dispatch.of(module, budget)
-        if last:
-            whole = measure(again, looking, "all", replay=False, progress=None)
-            return _in_lockstep(whole, whole.findings)
-        return _look(again if few is None else replace(again, how=replace(again.how, chosen=few)), looking)
+        if few is not None and not last:
+            return _look(replace(again, how=replace(again.how, chosen=few)), looking)
+        if not whole or whole[0][0] is not module:
+            whole[:] = [(module, *again.run(looking))]
+        _, launch, outcome = whole[0]
+        if not last:
+            return group_races(explain(launch, outcome))
+        return _in_lockstep(launch, outcome, all_findings(again, looking, launch, outcome, replay=False))
 
     count = None if few is None else len(few)
     most = runs_of_changes(measured.launch, measured.outcome, count, MOST_RUNS)
@@ -54,9 +62,9 @@ def cured(
     return [*one_for_each_cause(findings, found), *in_other_orders], found.cures
 
 
-def _in_lockstep(measured: Measured, findings: list[Finding]) -> list[Finding]:
+def _in_lockstep(launch: Launch, outcome: Outcome, findings: list[Finding]) -> list[Finding]:
     """Return the findings without races that only another order shows: no run of a changed text shows their end."""
-    races = {race.race_places for race in find_races(measured.launch, measured.outcome)}
+    races = race_places(launch, outcome)
     return [f for f in findings if f.code != RACE.code or f.race_places in races]
 
 

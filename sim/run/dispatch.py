@@ -62,9 +62,7 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
 def _influence(pipeline: Pipeline, **how: Any) -> Influence:
     """Return the influences in the program that these options build; those of a module are kept."""
     influences = _INFLUENCES.setdefault(pipeline.module, {})
-    return remember(
-        influences, _key(pipeline, how), lambda: find_influence(lowered(pipeline, **how)), _MOST_INFLUENCES
-    )
+    return remember(influences, _key(pipeline, how), lambda: find_influence(lowered(pipeline, **how)), _MOST_INFLUENCES)
 
 
 def _key(pipeline: Pipeline, how: dict[str, Any]) -> tuple[Any, ...]:

@@ -73,14 +73,22 @@ def measure(
 
 def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress, why: str = "") -> Measured:
     launch, outcome = dispatch.run(probes, progress)
+    findings = all_findings(dispatch, probes, launch, outcome, replay=replay)
+    count = prod(dispatch.grid)
+    how = "all" if launch.count == count else "sample"
+    return Measured(launch, outcome, findings, Coverage(how, count, launch.count, why), launch)
+
+
+def all_findings(
+    dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, *, replay: bool
+) -> list[Finding]:
+    """Return the findings of a run of all workgroups with these probes, and those that only reruns show."""
     findings = explain(launch, outcome)
     if outcome.finished == launch.count:
         findings = _judged(dispatch, probes, launch, outcome, findings, replay)
         if "redundant" in probes:
             findings += find_redundant(dispatch.run, launch, partial(orders_atomics, dispatch))
-    count = prod(dispatch.grid)
-    how = "all" if launch.count == count else "sample"
-    return Measured(launch, outcome, group_races(findings), Coverage(how, count, launch.count, why), launch)
+    return group_races(findings)
 
 
 def _judged(
