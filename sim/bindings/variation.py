@@ -22,9 +22,12 @@ def vary(bound: Bound) -> Bound:
     data = bound.data.copy()
     whole = len(data) - len(data) % np.dtype(dtype).itemsize
     numbers = data[:whole].view(dtype)
-    added = 1 + np.arange(numbers.size) % _PERIOD
+    added = 1 + np.arange(_PERIOD)
+    added = (added / 256).astype(dtype) if numbers.dtype.kind == "f" else added.astype(dtype)
+    rows = numbers[: numbers.size - numbers.size % _PERIOD].reshape(-1, _PERIOD)
     with np.errstate(all="ignore"):
-        numbers += (added / 256).astype(dtype) if numbers.dtype.kind == "f" else added.astype(dtype)
+        rows += added
+        numbers[rows.size :] += added[: numbers.size - rows.size]
     return replace(bound, data=data)
 
 

@@ -11,7 +11,9 @@ from ..fast_dataclass import frozen
 from ..ir.access import Access
 from ..ir.sites import SourceSite
 from ..ir.trace_points import Point
+from ..machine import instruction as field
 from ..machine import layout as at
+from ..machine import opcodes as op
 from ..wgsl import types as t
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
@@ -82,6 +84,29 @@ class Program:
     def exchanges_values(self) -> bool:
         """Whether subgroups exchange values, so that their invocations must stay side by side."""
         return any(site.kind == "subgroup" for site in self.sites)
+
+    @cached_property
+    def iteration_cost(self) -> int:
+        """The mean cost of an iteration of its loops; 0 without loops."""
+        ends = (self.code[:, field.OP] == op.JUMP) & (self.code[:, field.TARGET] <= np.arange(len(self.code)))
+        return int(self.code[ends, field.COST].mean()) if ends.any() else 0
+
+    @cached_property
+    def sites_at(self) -> dict[tuple[int, int], list[SourceSite]]:
+        """The sites at each place in the source, by where it starts and ends."""
+        found: dict[tuple[int, int], list[SourceSite]] = {}
+        for site in self.sites:
+            found.setdefault((site.span.start, site.span.end), []).append(site)
+        return found
+
+    @cached_property
+    def watched_at(self) -> dict[tuple[int, int], list[Access]]:
+        """The accesses that race probes watch at each place in the source, likewise."""
+        found: dict[tuple[int, int], list[Access]] = {}
+        for probe in self.race_probes:
+            span = self.sites[probe.site].span
+            found.setdefault((span.start, span.end), []).append(self.accesses[probe.access])
+        return found
 
     @cached_property
     def independent(self) -> bool:

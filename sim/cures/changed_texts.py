@@ -20,19 +20,19 @@ def changed(source: Source, replacements: Iterable[Replacement]) -> Module | Non
 
     Barriers must be in uniform control flow, unless the text itself has some that are not.
     """
-    text = Source(replaced(source.text, list(replacements)), source.name)
-    found = _checked(text, "error")
-    if found is None and _checked(Source(source.text, source.name), "error") is None:
-        return _checked(text, "off")
+    text = replaced(source.text, list(replacements))
+    found = _checked(text, source.name, "error")
+    if found is None and _checked(source.text, source.name, "error") is None:
+        return _checked(text, source.name, "off")
     return found
 
 
-def _checked(source: Source, uniformity: str) -> Module | None:
+def _checked(text: str, name: str, uniformity: str) -> Module | None:
     def check_once() -> Module | WgslError:
         try:
-            return check(source, uniformity=uniformity)
+            return check(Source(text, name), uniformity=uniformity)
         except WgslError as error:
             return error
 
-    found = remember(_CHECKED, (source.text, source.name, uniformity), check_once, _MOST)
+    found = remember(_CHECKED, (text, name, uniformity), check_once, _MOST)
     return None if isinstance(found, WgslError) else found

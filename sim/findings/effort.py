@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
-from ..codegen.loops import loop_ranges
 from ..fast_dataclass import entity
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.schedules import LOCKSTEP, Schedule
-from ..machine import instruction as field
 from ..machine import layout as at
 
 _TIMES = 8  # as much work as the run itself
@@ -43,9 +39,7 @@ def work(launch: Launch, outcome: Outcome, order: Schedule = LOCKSTEP, workgroup
 
 def _instructions(launch: Launch, outcome: Outcome) -> int:
     """Estimate the cost of the instructions that a unit executes."""
-    code = launch.program.code
-    costs = [int(code[loop[-1], field.COST]) for loop in loop_ranges(code).values()]
-    return len(code) + outcome.jumps * int(np.mean(costs or [0]))
+    return len(launch.program.code) + outcome.jumps * launch.program.iteration_cost
 
 
 def limit(launch: Launch, outcome: Outcome) -> float:

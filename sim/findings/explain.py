@@ -16,6 +16,7 @@ from ..machine import layout as at
 from ..wgsl.diagnostics import Note
 from ..wgsl.source import Span
 from .finding import Finding
+from .grouping import AtPlaces
 from .numeric_checks import find_numeric
 from .races import find_races, find_unwritten
 from .running_loops import endless_loop, not_begun, waits
@@ -55,29 +56,23 @@ def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
 
 def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
     program = launch.program
-    findings: dict[int, Finding] = {}
     if not outcome.bounds[:, at.OUTSIDE].any():
         return []
+    found = AtPlaces()
     for probe, row in zip(program.memory_probes, outcome.bounds, strict=False):
-        if probe.kind != "bounds" or row[at.OUTSIDE] == 0:
-            continue
-        known = findings.get(probe.site)
-        if known is not None:  # another inlined copy of the place
-            findings[probe.site] = replace(known, count=known.count + int(row[at.OUTSIDE]))
-            continue
         site, access = program.sites[probe.site], program.accesses[probe.access]
-        words, consequence = (
-            _texel(site) if site.space == "texture" else _element(launch, site, access, int(row[at.ADDRESS]))
-        )
-        findings[probe.site] = OUT_OF_BOUNDS.make(
-            site.span,
-            count=int(row[at.OUTSIDE]),
-            workgroup=launch.workgroup(int(row[at.WORKGROUP])),
-            lanes=(int(row[at.LANE]),),
-            access=words,
-            consequence=consequence,
-        )
-    return list(findings.values())
+        if probe.kind == "bounds" and found.counts(site, int(row[at.OUTSIDE])):
+            words, consequence = (
+                _texel(site) if site.space == "texture" else _element(launch, site, access, int(row[at.ADDRESS]))
+            )
+            found.first[site.place] = OUT_OF_BOUNDS.make(
+                site.span,
+                workgroup=launch.workgroup(int(row[at.WORKGROUP])),
+                lanes=(int(row[at.LANE]),),
+                access=words,
+                consequence=consequence,
+            )
+    return found.findings()
 
 
 def _element(launch: Launch, site: SourceSite, access: Access, address: int) -> tuple[str, str]:

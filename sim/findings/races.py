@@ -20,6 +20,7 @@ from ..wgsl.diagnostics import Note
 from ..wgsl.source import Span
 from ..wgsl.types import Scalar
 from .finding import Finding
+from .grouping import AtPlaces
 from .memory_paths import number, path
 from .runner import Runner
 from .table import COMPONENT_RACE, RACE, UNINIT
@@ -208,25 +209,19 @@ def find_component_races(run: Runner, launch: Launch, found: Iterable[Finding]) 
 
 def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
     """Return a finding for each load of workgroup memory that ran before any store to it."""
-    findings: dict[int, Finding] = {}
     if not outcome.unwritten[:, at.OUTSIDE].any():
         return []
+    found = AtPlaces()
     for slot, (watched, row) in enumerate(zip(launch.program.race_probes, outcome.unwritten, strict=False)):
-        if row[at.OUTSIDE] == 0:
-            continue
-        known = findings.get(watched.site)
-        if known is not None:
-            findings[watched.site] = replace(known, count=known.count + int(row[at.OUTSIDE]))
-            continue
-        lane = int(row[at.LANE])
-        findings[watched.site] = UNINIT.make(
-            launch.program.sites[watched.site].span,
-            count=int(row[at.OUTSIDE]),
-            workgroup=launch.workgroup(int(row[at.WORKGROUP])),
-            lanes=(lane,),
-            access=f"invocation {lane} loads {_place(launch, slot, int(row[at.ADDRESS]))[0]}",
-        )
-    return list(findings.values())
+        site, lane = launch.program.sites[watched.site], int(row[at.LANE])
+        if found.counts(site, int(row[at.OUTSIDE])):
+            found.first[site.place] = UNINIT.make(
+                site.span,
+                workgroup=launch.workgroup(int(row[at.WORKGROUP])),
+                lanes=(lane,),
+                access=f"invocation {lane} loads {_place(launch, slot, int(row[at.ADDRESS]))[0]}",
+            )
+    return found.findings()
 
 
 def _place(launch: Launch, slot: int, grain: int) -> tuple[str, Scalar | None]:

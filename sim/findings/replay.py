@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ..ir.sites import SourceSite
 from ..launch.launch import Filling, Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
+from ..wgsl.source import Span
 from .effort import Effort, work
 from .finding import Finding
 from .races import find_races
@@ -81,6 +83,7 @@ class Judge:
         self._effort = effort or Effort.of(launch, outcome)
         self._reruns: dict[_Question, list[Rerun]] = {}
         self._results: dict[_Question, list[_Result]] = {}
+        self._nodes: dict[tuple[str, tuple[Span, ...]], frozenset[Node]] = {}
         self._outputs = before or launch.outputs
         self._alone: dict[tuple[int, ...], dict[Key, Output]] = {}
 
@@ -95,7 +98,7 @@ class Judge:
         question = kind.replay, loaded(finding, self._launch) if kind.replay == "poison" else Filling()
         change = self._change(question, finding)
         verdict = "unseen" if change is None else "harmful"
-        if change is None and not self._results[question]:
+        if change is None and self._reruns[question] and not self._results[question]:
             return replace(finding, notes=(*finding.notes, Note(_NOT_JUDGED)))
         severity = kind.severity_of(verdict) or finding.severity
         note = change or Note(self._unchanged(question))
@@ -115,8 +118,7 @@ class Judge:
 
     def _change(self, question: _Question, finding: Finding) -> Note | None:
         """Say what the first rerun changes that changes anything the finding influences; None where none does."""
-        influence = self._how.influence()
-        nodes = influence.of(open_values(finding, self._launch, influence))
+        influence, nodes = self._how.influence(), self._influenced(finding)
         for result in self._results_of(question):
             if result.endless and (not nodes or nodes & influence.deciding):
                 return Note(f"{result.words}, {NO_END}")
@@ -124,6 +126,14 @@ class Judge:
                 if not nodes or self._launch.variable_of(key) in nodes:
                     return Note(f"{result.words}, {changed}")
         return None
+
+    def _influenced(self, finding: Finding) -> frozenset[Node]:
+        """Return what the values influence that a finding leaves open, found once for each place."""
+        key = finding.code, tuple(span for _, span in finding.spans)
+        if key not in self._nodes:
+            influence = self._how.influence()
+            self._nodes[key] = influence.of(open_values(finding, self._launch, influence))
+        return self._nodes[key]
 
     def _results_of(self, question: _Question) -> Iterator[_Result]:
         """Yield the results of the reruns, each of which runs when it is first needed, while the effort suffices."""
@@ -234,17 +244,16 @@ def open_values(finding: Finding, launch: Launch, influence: Influence) -> set[N
     sites = _sites(finding, launch)
     loads = [site for site in sites if site.kind == "load"]
     found: set[Node] = set()
-    for site in loads or sites:
-        found |= influence.results.get(site.span, set())
-        if site.kind != "load":
-            found.add(site.variable or "")
-    return found
+    for span in dict.fromkeys(site.span for site in loads or sites):
+        found |= influence.results.get(span, set())
+    return found if loads else found | {site.variable or "" for site in sites}
 
 
 def _sites(finding: Finding, launch: Launch) -> list[SourceSite]:
     """Return the accesses that a finding is about."""
     spans = {span for _, span in finding.spans} if finding.code == RACE.code else {finding.span}
-    return [site for site in launch.program.sites if site.span in spans and site.kind in _ACCESSES]
+    at_spans = (launch.program.sites_at.get((span.start, span.end), []) for span in spans if span is not None)
+    return [site for sites in at_spans for site in sites if site.kind in _ACCESSES]
 
 
 def rerun_budget(launch: Launch, outcome: Outcome) -> int:
@@ -252,6 +261,7 @@ def rerun_budget(launch: Launch, outcome: Outcome) -> int:
     return min(launch.options.budget, 4 * outcome.jumps + _SLACK)
 
 
+_UNSIGNED: dict[int, np.dtype[Any]] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 NO_END = "it does not terminate"
 
 
@@ -265,11 +275,11 @@ def differences(before: Mapping[Key, Output], after: Mapping[Key, Output]) -> It
 def _difference(name: str, before: Output, after: Output) -> str | None:
     """Say which elements of an output differ in their bits; None where none does."""
     ours, theirs = (np.frombuffer(x, np.uint8) if isinstance(x, bytes) else np.asarray(x) for x in (before, after))
-    if ours.tobytes() == theirs.tobytes():
-        return None
     ours, theirs = ours.ravel(), theirs.ravel()
-    bits = np.dtype((np.void, ours.dtype.itemsize))
+    bits = _UNSIGNED.get(ours.dtype.itemsize) or np.dtype((np.void, ours.dtype.itemsize))
     places = np.flatnonzero(ours.view(bits) != theirs.view(bits))
+    if not places.size:
+        return None
     first = int(places[0])
     share = f"{len(places):,} of {len(ours):,} elements of {name} differ"
     return f"{share}, the first is {name}[{first}]: {theirs[first]} instead of {ours[first]}"

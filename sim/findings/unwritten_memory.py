@@ -20,10 +20,8 @@ FILLINGS = {
 
 def loaded(finding: Finding, launch: Launch) -> Filling:
     """Return the part of workgroup memory that a load reads which no store precedes: a variable, or members of it."""
-    program = launch.program
-    accesses = [
-        program.accesses[each.access] for each in program.race_probes if program.sites[each.site].span == finding.span
-    ]
+    assert finding.span is not None
+    accesses = launch.program.watched_at.get((finding.span.start, finding.span.end), [])
     inside = [access for access in accesses if access.space == "workgroup"]
     if len({access.variable for access in inside}) > 1:  # through a pointer
         return Filling()

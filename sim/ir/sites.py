@@ -10,6 +10,8 @@ from dataclasses import field
 from ..fast_dataclass import entity, frozen
 from ..wgsl.source import Source, Span
 
+Place = tuple[int, int, str, str | None]  # where it starts and ends, its kind and variable
+
 
 @frozen
 class SourceSite:
@@ -28,6 +30,11 @@ class SourceSite:
     part: int = 0
     flops: int = 0
     name: str | None = None  # of the builtin or operator
+
+    @property
+    def place(self) -> Place:
+        """What the parts of one access have in common."""
+        return self.span.start, self.span.end, self.kind, self.variable
 
     @property
     def line(self) -> int:

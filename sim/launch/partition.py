@@ -40,7 +40,8 @@ class Outcome:
     stopped: Stopped | None = None
 
 
-_WORTH = 1 << 22  # instructions by lanes: below, a part takes as long to hand out as to run
+_WORTH = 1 << 24  # instructions by lanes: below, a part takes as long to hand out as to run
+_WORTH_ALONE = 1 << 28  # likewise where one thread runs all parts: they only show progress, and can be interrupted
 _PATIENCE = 2e-4  # seconds before other threads join the calling one: joining costs as much
 _ITERATIONS = 16  # assumed of a program with loops
 _SHARE = 3  # a part is 1/3 of what is left per thread
@@ -127,9 +128,9 @@ def split(count: int, threads: int, workgroups_per_batch: int, work: int, loops:
     """
     if count == 0:
         return [(0, 0)]  # an empty grid still has an outcome
-    threads = max(threads, 2)
-    least, iterations = (threads, _ITERATIONS) if loops else (1, 1)
-    worth = max(least, count * work * iterations // _WORTH)
+    iterations = _ITERATIONS if loops else 1
+    least, least_work = (1, _WORTH_ALONE) if threads == 1 else (threads if loops else 1, _WORTH)
+    worth = max(least, count * work * iterations // least_work)
     smallest = -(-count // min(count, worth, _SMALLEST * threads))
     ends = [0]
     while (left := count - ends[-1]) > 0:

@@ -8,7 +8,7 @@ import pytest
 
 import bankshot
 from bankshot.sim.findings import table
-from bankshot.sim.findings.replay import _REPLAYS
+from bankshot.sim.findings.reruns import REPLAYS
 from bankshot.sim.findings.table import (
     BY_CHECK,
     KINDS,
@@ -40,11 +40,11 @@ def test_a_row_is_complete(kind):
     assert kind.evidence
     assert kind.probe in (None, *bankshot.PROBES)
     assert kind.depends_on in DEPENDS
-    assert kind.replay is None or kind.replay in _REPLAYS
+    assert kind.replay is None or kind.replay in REPLAYS
 
 
 def test_every_replay_belongs_to_a_kind():
-    assert {kind.replay for kind in KINDS.values() if kind.replay} == set(_REPLAYS)
+    assert {kind.replay for kind in KINDS.values() if kind.replay} == set(REPLAYS)
 
 
 def test_every_numeric_check_of_the_machine_belongs_to_a_kind():

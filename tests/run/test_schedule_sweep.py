@@ -148,12 +148,12 @@ def test_a_comment_may_allow_what_only_schedules_show():
 
 
 def test_a_race_that_a_schedule_shows_is_not_unseen(monkeypatch):
-    from bankshot.sim.findings import replay
+    from bankshot.sim.findings import reruns
 
     def none(launch, outcome, part):
-        return replay._Reruns([])
+        return []
 
-    monkeypatch.setitem(replay._REPLAYS, "schedules", (none, "in any of {orders} orders"))
+    monkeypatch.setitem(reruns.REPLAYS, "schedules", (none, "in any of {orders} orders"))
     unseen = simulated(RACE, size=1, cures=False).findings
     seen = simulated(RACE, size=1, schedules=6, cures=False).findings
     assert [(f.severity, f.verdict) for f in unseen] == [("warning", "unseen")] * 2
