@@ -18,9 +18,11 @@ from ..machine.layout import VECTOR_LANES
 from .program import Program
 
 # Costs in units of one operation on one vector, measured on kernels that only load, compute or store, with 1 to 256
-# active lanes: to dispatch an instruction, and to load or store a vector, (one after the other, interleaved).
+# active lanes: to dispatch an instruction, and to load or store a vector, (one after the other, interleaved). Sixteen
+# workgroups load from sixteen lines of storage, often at one distance, so that caches keep few of them.
 _DISPATCH = 8
 _LOADS = 3, 8
+_STORAGE_LOADS = 3, 64
 _STORES = 3, 64
 _MAX_NEEDED = 1 / 2  # of the lanes; with more of them busy, interleaving never pays
 MIN_SPEEDUP = 1.5  # the estimate may be off by as much
@@ -51,11 +53,14 @@ def _cost(program: Program, rows: list[list[int]], order: int) -> int:
     cost = 0
     for row in rows:
         stores = row[field.OP] in (op.STORE, op.STORE_KNOWN, op.STORE_FOUR)
-        if stores and program.accesses[row[field.ACCESS] // UNITS_PER_ACCESS].space == "storage":
+        loads = row[field.OP] in (op.LOAD, op.LOAD_KNOWN) and row[field.MASK] != field.ONE_LANE
+        storage = (stores or loads) and program.accesses[row[field.ACCESS] // UNITS_PER_ACCESS].space == "storage"
+        if stores and storage:
             cost += _STORES[order]
+        elif loads:
+            cost += (_STORAGE_LOADS if storage else _LOADS)[order]
         else:
-            in_lanes = row[field.OP] in (op.LOAD, op.LOAD_KNOWN) and row[field.MASK] != field.ONE_LANE
-            cost += _LOADS[order] if in_lanes else 1
+            cost += 1
     return cost
 
 
