@@ -14,15 +14,13 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "bankshot"
 TOPS = ("bankshot", "sim", "oracle")
 
-_LANGUAGE = ("sim.fast_dataclass", "sim.bounded_cache", "sim.without_gc", "sim.scalar", "sim.wgsl", "sim.ir")
+_LANGUAGE = (
+    *("sim.fast_dataclass", "sim.mechanisms", "sim.bounded_cache", "sim.without_gc"),
+    *("sim.scalar", "sim.wgsl", "sim.ir"),
+)
 _PROGRAM = (
     *_LANGUAGE,
-    "sim.machine",
-    "sim.lowering",
-    "sim.analysis",
-    "sim.instrument",
-    "sim.utilization",
-    "sim.codegen",
+    *("sim.machine", "sim.lowering", "sim.analysis", "sim.instrument", "sim.utilization", "sim.codegen"),
 )
 _SIM = (
     *_PROGRAM,
@@ -64,7 +62,8 @@ _ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
 # Room -> the rooms that it may import.
 ROOMS: dict[str, tuple[str, ...]] = {
     "sim.fast_dataclass": (),
-    "sim.bounded_cache": (),
+    "sim.mechanisms": (),
+    "sim.bounded_cache": ("sim.mechanisms",),
     "sim.without_gc": (),
     "sim.disk_cache": (),
     "sim.child_program": (),

@@ -101,7 +101,7 @@ class Program:
 
     @cached_property
     def watched_at(self) -> dict[tuple[int, int], list[Access]]:
-        """The accesses that race probes watch at each place in the source, likewise."""
+        """The accesses that race probes watch at each place in the source, by where it starts and ends."""
         found: dict[tuple[int, int], list[Access]] = {}
         for probe in self.race_probes:
             span = self.sites[probe.site].span

@@ -14,6 +14,7 @@ from ..launch.race_tables import race_rows
 from ..launch.schedules import MIRRORED, MOST_ONE_BY_ONE, Schedule, schedule, side_by_side
 from ..machine import layout as at
 from ..machine.probe_arrays import MOST_RACES
+from ..mechanisms import is_on
 from .effort import work
 from .runner import Changes
 from .unwritten_memory import FILLINGS, filled
@@ -47,7 +48,7 @@ def _schedules(launch: Launch, outcome: Outcome, _: Filling) -> list[Rerun]:
     if len(few) * launch.invocations // launch.count > MOST_ONE_BY_ONE:
         fine = [replace(each, granularity="subgroup") if each.granularity == "invocation" else each for each in fine]
     alike: Changes = {"racing": changes["racing"]}
-    proven = same_if_mirrored(launch, outcome)
+    proven = is_on("proofs") and same_if_mirrored(launch, outcome)
     made = [_in_order(launch, outcome, order, alike, launch.count, proven=proven) for order in wide]
     return made + [_in_order(launch, outcome, order, changes, len(few)) for order in fine]
 

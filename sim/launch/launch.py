@@ -22,6 +22,7 @@ from ..ir.access import UNITS_PER_ACCESS, Access
 from ..ir.passes import ALL, Passes
 from ..ir.sites import SourceSite
 from ..machine import layout as at
+from ..mechanisms import is_on
 from ..models import Device
 from ..wgsl import types as t
 from ..wgsl.typed import Variable
@@ -257,7 +258,7 @@ class Launch:
     @cached_property
     def _threads(self) -> int:
         """How many threads may run it: one if workgroups see each other, or if their order matters."""
-        if self.options.schedule != LOCKSTEP or not self._independent():
+        if self.options.schedule != LOCKSTEP or not self._independent() or not is_on("threads"):
             return 1
         return max(1, min(self.options.threads or processors(), self.race_shadow.threads, self.count))
 
@@ -298,7 +299,13 @@ class Launch:
         """
         options, program = self.options, self.program
         special = options.trace is not None or options.ignored is not None or options.schedule != LOCKSTEP
-        if program.probe_names or special or "interleaved" not in options.passes or not narrows_in_loops(program):
+        if (
+            program.probe_names
+            or special
+            or not is_on("interleaved")
+            or "interleaved" not in options.passes
+            or not narrows_in_loops(program)
+        ):
             return False
         return program.independent and not program.exchanges_values
 

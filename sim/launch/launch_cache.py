@@ -13,6 +13,7 @@ from weakref import ref
 
 from ..codegen.program import Program
 from ..ir.sites import SourceSite
+from ..mechanisms import all_off
 from ..models import Device
 from .machine_arrays import AccessTable, lockstep_groups_of
 from .race_tables import WatchedAccesses
@@ -22,7 +23,7 @@ from .workspace import Template
 ROOM = 32 << 20  # bytes
 _LEAST = 1 << 14  # bytes of a setup without its template
 
-Key = tuple["ref[Program]", Device, Schedule, str, tuple[tuple[str, int], ...]]
+Key = tuple["ref[Program]", Device, Schedule, str, tuple[tuple[str, int], ...], frozenset[str]]
 
 
 class LaunchSetup:
@@ -58,7 +59,7 @@ class LaunchSetups:
         self, program: Program, device: Device, schedule: Schedule, policy: str, widths: Mapping[str, int]
     ) -> LaunchSetup:
         """Return the setup of a program. `widths` has the bytes per texel of each bound texture, by name."""
-        key = (ref(program, self._forget), device, schedule, policy, tuple(widths.items()))
+        key = (ref(program, self._forget), device, schedule, policy, tuple(widths.items()), all_off())
         known = self._kept.pop(key, None)
         launch_setup = known or LaunchSetup(program, device, schedule, policy, widths)
         self._kept[key] = launch_setup

@@ -12,6 +12,7 @@ from ..codegen.program import ORDERS, Program
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..machine import layout as at
 from ..machine.probe_arrays import BLOCK_BITS, LANES, SHADOW_BYTES, SLOTS, Watch, make_shadow, make_watch, no_watch
+from ..mechanisms import is_on
 from ..wgsl.diagnostics import fail
 from .shadow_pool import SHADOWS, StorageShadow
 
@@ -39,6 +40,7 @@ class WatchedAccesses:
         self._entries = np.array([each.access * UNITS_PER_ACCESS for each in program.race_probes], np.int64)
         self._table = at.WATCHED.new(len(watched))
         loaded = {access.variable for access in program.accesses if not access.writes}
+        blocks = is_on("blocks") and not program.probe_names & _BY_GRAINS
         for row, access in zip(self._table, watched, strict=True):
             grain = self.grains[access.memory]
             row[at.WATCHED_FACTOR] = factor = access.unit // grain
@@ -47,7 +49,7 @@ class WatchedAccesses:
             row[at.WATCHED_VARIABLE] = self.variables[access.variable.name]
             row[at.WATCHED_MEMORY] = ORDERS[access.memory]
             row[at.WATCHED_READ] = access.variable in loaded
-            row[at.WATCHED_BLOCKS] = access.space != "workgroup" and not program.probe_names & _BY_GRAINS
+            row[at.WATCHED_BLOCKS] = access.space != "workgroup" and blocks
             row[at.WATCHED_UNWRITTEN] = access.space == "workgroup" and "uninit" in program.probe_names
 
     def table(self, access: NDArray[np.int64]) -> NDArray[np.int64]:

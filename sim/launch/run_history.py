@@ -11,6 +11,7 @@ from ..bindings.binding import Bound
 from ..bounded_cache import remember
 from ..codegen.program import Program
 from ..fast_dataclass import entity
+from ..mechanisms import is_on
 from .launch import RunOptions
 from .schedules import Schedule
 
@@ -33,7 +34,8 @@ _HISTORIES: WeakKeyDictionary[Program, dict[_Shape, History]] = WeakKeyDictionar
 
 def history_of(program: Program, bound: list[Bound], grid: tuple[int, int, int], options: RunOptions) -> History:
     """Return the history of runs with these sizes and schedule; a new one for runs that are not repeated."""
-    if options.chosen is not None or options.trace is not None or options.ignored is not None:
+    special = options.chosen is not None or options.trace is not None or options.ignored is not None
+    if special or not is_on("history"):
         return History()
     shapes = _HISTORIES.setdefault(program, {})
     shape = grid, tuple([len(each.data) for each in bound]), options.schedule, options.threads

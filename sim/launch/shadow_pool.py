@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..fast_dataclass import entity
 from ..machine import layout as at
 from ..machine.probe_arrays import BLOCK, SHADOW_BYTES, Shadow, make_shadow, stamp_of_clock
+from ..mechanisms import is_on
 
 ROOM = 128 << 20  # bytes that all idle shadows may take
 _LAST_CLOCK = 1 << 30  # a stamp has 31 bits for clocks, and a run needs some
@@ -62,7 +63,7 @@ class ShadowPool:
 
     def take(self, grains: int) -> StorageShadow:
         """Return a shadow of so many grains, without accesses."""
-        for shadow in sorted(self._idle, key=lambda each: each.grains):
+        for shadow in sorted(self._idle, key=lambda each: each.grains) if is_on("kept shadow") else ():
             if shadow.grains >= grains:
                 with suppress(ValueError):  # another thread has taken it
                     self._idle.remove(shadow)
@@ -71,7 +72,7 @@ class ShadowPool:
 
     def give_back(self, shadow: StorageShadow, clock: int) -> None:
         """Keep a shadow for later runs, where there is room. `clock` is the last one that its run has reached."""
-        if shadow.nbytes > self._room or clock >= _LAST_CLOCK:
+        if shadow.nbytes > self._room or clock >= _LAST_CLOCK or not is_on("kept shadow"):
             return
         shadow.begun = clock + 1
         self._idle.append(shadow)

@@ -6,6 +6,7 @@ A template never changes once it is made, so every run begins with the same byte
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, count
 from typing import Any, cast
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from ..fast_dataclass import entity, frozen
 from ..machine import layout as at
 from ..machine.compile.loader import flat, header, machine
+from ..mechanisms import is_on
 from .long_loops import LongLoops, PausedBatch, Stopped, Unit
 from .partition import Outcome
 from .shadow_pool import StorageShadow
@@ -117,10 +119,10 @@ class Template:
 
     def workspace(self) -> Workspace:
         """Return a workspace: one that an earlier launch has used, or a new one."""
-        try:
-            return self._idle.pop()
-        except IndexError:  # another thread may have taken the last
-            return Workspace(self)
+        if is_on("kept workspaces"):
+            with suppress(IndexError):  # another thread may have taken the last
+                return self._idle.pop()
+        return Workspace(self)
 
     def keep(self, workspaces: Iterable[Workspace]) -> None:
         """Keep workspaces for launches to come."""

@@ -34,6 +34,7 @@ from ..launch.run_history import history_of
 from ..launch.schedules import LOCKSTEP, Schedule
 from ..launch.workgroup_classes import Analysis, Classes, run_classes
 from ..machine.layout import VECTOR_LANES
+from ..mechanisms import is_on
 from ..models import Device
 from ..wgsl.check.pipeline import GRANTED
 from ..wgsl.source import Span
@@ -47,7 +48,7 @@ _LANES_PER_BATCH = 512
 _EARLIER = 2  # bits: work after which units give way to smaller ones, as a part of the limit
 _MOST_PROGRAMS = 64  # that are kept for each module, with different overrides, entry points and probes
 
-_MOST_INFLUENCES = 16  # likewise
+_MOST_INFLUENCES = 16  # of these programs
 
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 _INFLUENCES: WeakKeyDictionary[Module, dict[tuple[Any, ...], Influence]] = WeakKeyDictionary()
@@ -102,7 +103,8 @@ class Dispatch:
             return min(how.schedule.beside, self._count(how))
         if how.ignored is not None:
             return 1
-        usual = 1 if self.lanes >= _LANES_PER_BATCH // 4 else _LANES_PER_BATCH // self.lanes
+        alone = self.lanes >= _LANES_PER_BATCH // 4 or not is_on("side by side")
+        usual = 1 if alone else _LANES_PER_BATCH // self.lanes
         return max(1, min(max(usual, how.schedule.beside), prod(self.grid)))
 
     def _interleaved(self, launch: Launch) -> int:
@@ -192,7 +194,7 @@ class Dispatch:
         past = history_of(program, self.bound, self.grid, how)
         if past.stores_overlap:
             how = replace(how, threads=1)
-        device_memory = self.ready_memory.pop() if self.ready_memory else None
+        device_memory = self.ready_memory.pop() if self.ready_memory and is_on("ready memory") else None
         without_probes = partial(self._stopped, how) if program.probe_names else None
         launch = Launch(program, self.bound, self.grid, self.device, how, device_memory, without_probes)
         if past.interleaved is None:

@@ -1,0 +1,167 @@
+"""No mechanism that makes runs faster changes what they tell: outputs, counters, findings, verdicts and cures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.reflection import check_module
+from bankshot.sim import mechanisms
+from bankshot.sim.launch import partition
+from bankshot.sim.launch.threads import THREADS
+from bankshot.sim.mechanisms import MECHANISMS, all_off, is_on, without
+from bankshot.sim.run import dispatch
+from tests.findings.test_random_accesses import make, make_on_one_word
+from tests.findings.test_random_accesses import run as run_steps
+from tests.launch.test_shadow_blocks import kernel
+
+SHADERS = Path(__file__).parents[2] / "shaders"
+KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}
+# One lane of a workgroup loops over all, which sixteen interleaved workgroups do sixteen times as fast.
+LEADER = """
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+var<workgroup> t: array<f32, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) i: u32) {
+    t[i] = x[w.x * 64u + i];
+    workgroupBarrier();
+    if i == 0u {
+        var sum = 0.0;
+        for (var k = 0u; k < 64u; k++) { sum += t[k] * t[63u - k]; }
+        y[w.x STEP] = sum;
+    }
+}"""
+Case = Callable[..., bankshot.Run]
+
+
+def leader(step: str, **options: Any) -> bankshot.Run:
+    bindings = {"x": np.linspace(0, 1, 2048, dtype=np.float32), "y": np.zeros(32, np.float32)}
+    return bankshot.simulate(LEADER.replace("STEP", step), grid=32, bindings=bindings, **options)
+
+
+def accesses(seed: int, **options: Any) -> bankshot.Run:
+    bindings = {
+        "a": np.arange(500, dtype=np.float32),
+        "b": np.ones((200, 4), np.float32),
+        "c": np.ones(201, np.float32),
+        "d": np.ones((200, 4), np.float32),
+        "e": np.ones((200, 4), np.float32),
+        "places": np.random.default_rng(seed).permutation(200).astype(np.uint32),
+    }
+    text = kernel(seed)
+    if "f16" in text:
+        bindings["f"] = np.ones(200, np.float16)
+    return bankshot.simulate(text, grid=4, bindings=bindings, **options)
+
+
+def steps(seed: int, **options: Any) -> bankshot.Run:
+    size, groups = ((8, 3), (13, 5), (32, 4), (64, 3))[seed % 4]
+    return run_steps((make, make_on_one_word)[seed % 2](seed, size, groups), size, groups, **options)
+
+
+def project_kernel(name: str, **options: Any) -> bankshot.Run:
+    chosen = KERNELS[name]
+    case = chosen.case(min(chosen.shapes, key=lambda shape: np.prod(list(shape.dims.values()))))
+    return bankshot.simulate(check_module(chosen), **case.launch, **options)
+
+
+GENERATED: dict[str, Case] = {
+    **{f"accesses-{seed}": partial(accesses, seed) for seed in range(16)},
+    **{f"steps-{seed}": partial(steps, seed) for seed in range(16)},
+    "leader": partial(leader, ""),
+    "leader-racing": partial(leader, "/ 2u"),
+}
+
+
+def told(case: Case, **options: Any) -> dict[str, Any]:
+    """Return all that a run with all probes tells, and the outputs of one without."""
+    run, plain = case(**options), case(probes="none")
+    return {
+        "outputs": [{name: data.tobytes() for name, data in each.outputs.items()} for each in (run, plain)],
+        "counters": repr(list(run.counters.items())),
+        "sites": [site.counts() for site in run.sites],
+        "findings": [
+            (str(each), each.verdict, each.count, [str(note) for note in each.notes], each.hint)
+            for each in (*run.findings, *run.silenced)
+        ],
+        "cures": [cure.sentence for cure in run.cures],
+        "finished": run.finished,
+    }
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small runs use what only large ones do: threads, and interleaved workgroups."""
+    monkeypatch.setenv(THREADS, "2")
+    monkeypatch.setattr(partition, "_WORTH", 1)
+    monkeypatch.setattr(partition, "_PATIENCE", 0)
+    monkeypatch.setattr(dispatch, "MIN_SPEEDUP", 0)
+
+
+def depends_on_batches(case: Case) -> bool:
+    """Whether workgroups meet, so that it matters which of them run side by side."""
+    found = case(probes=("races", "bounds"), replay=False).findings
+    return any(each.code == "out-of-bounds" or each.epoch is None for each in found)
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_no_mechanism_changes_what_a_run_tells(name: str) -> None:
+    case = GENERATED[name]
+    expected = told(case)
+    assert told(case) == expected  # with what the first has left
+    for each in MECHANISMS:
+        if each != "side by side" or not depends_on_batches(case):
+            with without(each):
+                assert told(case) == expected, each
+    with without(*MECHANISMS.keys() - {"side by side"}):
+        assert told(case) == expected
+    assert told(case, workgroups="check") == expected
+
+
+@pytest.mark.parametrize("number", range(len(KERNELS)))
+def test_none_changes_what_a_kernel_of_the_project_tells(number: int) -> None:
+    """All are off at once, and one alone: each in some kernel."""
+    case, one = partial(project_kernel, list(KERNELS)[number]), list(MECHANISMS)[number % len(MECHANISMS)]
+    expected = told(case)
+    for names in (MECHANISMS, [one]):
+        with without(*names):
+            assert told(case) == expected, names
+    assert told(case, workgroups="check") == expected
+
+
+def test_every_mechanism_has_a_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[str] = set()
+
+    class Noted(set[str]):
+        def __contains__(self, name: object) -> bool:
+            asked.add(str(name))
+            return False
+
+    monkeypatch.setattr(mechanisms, "_off", Noted())
+    for case in (GENERATED["leader"], GENERATED["leader-racing"]):
+        told(case)
+    assert asked == set(MECHANISMS)
+
+
+def test_the_generated_kernels_race_and_are_clean() -> None:
+    """Else the findings would be equal in vain."""
+    verdicts = [{each.verdict for each in case().findings if each.code == "race"} for case in GENERATED.values()]
+    assert {verdict for each in verdicts for verdict in each} >= {"harmful", "unseen", "same-value"}
+    assert set() in verdicts
+
+
+def test_a_mechanism_is_off_only_inside() -> None:
+    with without("blocks"):
+        with without("threads"):
+            assert all_off() == {"blocks", "threads"}
+        assert not is_on("blocks")
+        assert is_on("threads")
+    assert not all_off()
