@@ -104,7 +104,7 @@ class Launch:
         without_probes: Callable[[NDArray[np.int64]], Stopped | None] | None = None,
     ) -> None:
         self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
-        self._setup = LAUNCH_SETUPS.of(program, device, options.schedule, options.policy, self._texel_bytes)
+        self._setup = LAUNCH_SETUPS.of(program, device, options.schedule.layout, options.policy, self._texel_bytes)
         self.program = replace(program, sites=self._setup.sites) if self._texel_bytes else program
         self.grid = grid
         self.device = device
@@ -340,7 +340,7 @@ class Launch:
         options, setup = self.options, self._setup
         notes = 0 if options.trace is None else options.trace.limit
         arrays = MachineArrays(
-            self.program, self.device, options.schedule, setup.lockstep_groups, self._texel_bytes, notes
+            self.program, self.device, options.schedule.layout, setup.lockstep_groups, self._texel_bytes, notes
         )
         return arrays.arguments(setup.accesses, setup.watched)
 
@@ -350,6 +350,8 @@ class Launch:
         ignored = -1 if options.ignored is None else self.program.sites.index(options.ignored)
         config = (*self.grid, options.budget, ignored, options.ignored is not None)
         config += (*self._filled, self.program.shared_bytes // 4)
+        order, several = options.schedule, self._setup.lockstep_groups.count > 1
+        config += (order.seed, order.pick, order.depth, order.patience, order.switches and several)
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
         tables = (access, self._setup.watched.table(access), self._traced())

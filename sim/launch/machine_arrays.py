@@ -44,10 +44,12 @@ class LockstepGroups:
     width: int
     beside: int
 
-    def of(self, number: int) -> tuple[int, int, int]:
-        """Return the position of a group's workgroup in the batch, its first invocation, and how many it has."""
-        place, part = divmod(number, self.count // max(1, self.beside))
-        return place, part * self.size, min(self.size, self.lanes - part * self.size)
+    @property
+    def all(self) -> NDArray[np.int64]:
+        """By group: the position of its workgroup in the batch, its first invocation, and how many it has."""
+        place, part = np.divmod(np.arange(self.count), self.count // max(1, self.beside))
+        first = part * self.size
+        return np.stack([place, first, np.minimum(self.size, self.lanes - first)], axis=1)
 
 
 def lockstep_groups_of(program: Program, device: Device, schedule: Schedule) -> LockstepGroups:
@@ -169,13 +171,10 @@ class MachineArrays:
     def arguments(self, accesses: AccessTable, watched: WatchedAccesses) -> tuple[Any, ...]:
         """Make the arguments of `machine.core.run`, for an empty grid. Arrays of the launch have one word each."""
         program, lockstep_groups, access = self.program, self.lockstep_groups, accesses.blank
-        registers = np.zeros((lockstep_groups.count, program.rows, lockstep_groups.width), np.uint32)
-        for lockstep_group in range(lockstep_groups.count):
-            self._fill(registers[lockstep_group], lockstep_group)
         return (
             program.code,
-            np.stack([self._config(lockstep_group) for lockstep_group in range(lockstep_groups.count)]),
-            registers,
+            self._configs(),
+            self._registers(),
             np.zeros(max(1, program.shared_bytes // 4 * program.workgroups_per_batch), np.uint32),
             np.zeros(1, np.uint32),
             access,
@@ -192,21 +191,20 @@ class MachineArrays:
             np.zeros(1, np.uint32),
         )
 
-    def _config(self, lockstep_group: int) -> NDArray[np.int64]:
+    def _configs(self) -> NDArray[np.int64]:
+        """Make the configs of all lockstep groups, which differ in their place alone."""
         lockstep_groups, config = self.lockstep_groups, at.CONFIG.new()
-        config[at.PLACE], config[at.LANE_OFFSET], config[at.LANES] = lockstep_groups.of(lockstep_group)
         config[at.BESIDE], config[at.WORKGROUP_LANES] = lockstep_groups.beside, lockstep_groups.lanes
-        config[at.PICK], config[at.DEPTH] = self.schedule.pick, self.schedule.depth
-        config[at.PATIENCE] = self.schedule.patience
-        config[at.SWITCHES] = self.schedule.switches and lockstep_groups.count > 1
         config[at.SUBGROUP_SIZE] = self.device.subgroup_size
         config[at.WORKGROUPS_PER_BATCH] = 1 if lockstep_groups.beside else self.program.workgroups_per_batch
         config[at.WGID_ROW] = self.program.inputs["group_x"]
         config[at.WIDTH] = lockstep_groups.width
-        config[at.SEED], config[at.LOCKSTEP_GROUPS] = self.schedule.seed, lockstep_groups.count
+        config[at.LOCKSTEP_GROUPS] = lockstep_groups.count
         config[at.LANE_PITCH], config[at.GROUP_PITCH] = self.program.pitches(lockstep_groups.size)
         config[at.WATCHES] = bool(self.program.race_probes)
-        return config
+        configs = np.tile(config, (lockstep_groups.count, 1))
+        configs[:, [at.PLACE, at.LANE_OFFSET, at.LANES]] = lockstep_groups.all
+        return configs
 
     def _places_taken(self, size: int) -> NDArray[np.int64]:
         """Return the invocation of a lockstep group that each of its lanes runs."""
@@ -215,19 +213,26 @@ class MachineArrays:
             return lanes
         return lanes.reshape(-1, group)[::-1].ravel()
 
-    def _fill(self, registers: NDArray[np.uint32], lockstep_group: int) -> None:
-        """Put constants and inputs into the register rows of a lockstep group."""
+    def _registers(self) -> NDArray[np.uint32]:
+        """Make the register rows of all lockstep groups, with constants and inputs."""
+        lockstep_groups = self.lockstep_groups
+        registers = np.zeros((lockstep_groups.count, self.program.rows, lockstep_groups.width), np.uint32)
         for bits, row in self.program.constants.items():
-            registers[row] = bits
+            registers[:, row] = bits
+        for size in np.unique(lockstep_groups.all[:, 2]).tolist():  # the last group of a workgroup may be smaller
+            self._fill(registers, size)
+        return registers
+
+    def _fill(self, registers: NDArray[np.uint32], size: int) -> None:
+        """Put inputs into the register rows of the lockstep groups of so many invocations."""
         lockstep_groups, places = self.lockstep_groups, np.arange(self.lockstep_groups.width)
-        place, first, size = lockstep_groups.of(lockstep_group)
+        numbers = np.flatnonzero(lockstep_groups.all[:, 2] == size)
+        place, first, _ = lockstep_groups.all[numbers, :, np.newaxis].swapaxes(0, 1)  # a column of groups each
         lane_pitch, group_pitch = self.program.pitches(size)
         lane = first + self._places_taken(size)[places // lane_pitch % size]
         x, y, _ = self.program.workgroup_size
         subgroup = self.device.subgroup_size
-        workgroup = places // group_pitch % self.program.workgroups_per_batch
-        if lockstep_groups.beside:
-            workgroup = np.full_like(places, place)
+        workgroup = place if lockstep_groups.beside else places // group_pitch % self.program.workgroups_per_batch
         launched = (
             "grid_x",
             "grid_y",
@@ -250,7 +255,7 @@ class MachineArrays:
             **dict.fromkeys(launched, lambda: 0),
         }
         for name, row in self.program.inputs.items():
-            registers[row] = values[name]()
+            registers[numbers, row] = values[name]()
 
     def _probes(self) -> Any:
         program = self.program

@@ -77,6 +77,12 @@ class Schedule:
         return self.granularity != "workgroup"
 
     @property
+    def layout(self) -> Schedule:
+        """The schedule without what only decides who goes on next: those of one layout need the same memory."""
+        seed = self.seed if self.mirrors else at.FORWARD
+        return Schedule("", self.granularity, seed, self.beside)
+
+    @property
     def switches(self) -> bool:
         """Whether units take turns at each operation that others may see."""
         return self.pick != at.ROUNDS

@@ -30,6 +30,7 @@ _LINE = 64  # bytes of the cache: a vector across two lines costs twice as much
 _LAUNCHED = (
     *(at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP),
     *(at.FILL, at.FILL_STEP, at.FILL_WORD, at.FILL_WORDS, at.FILL_PITCH),
+    *(at.SEED, at.PICK, at.DEPTH, at.PATIENCE, at.SWITCHES),
 )
 
 

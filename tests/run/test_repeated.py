@@ -179,6 +179,19 @@ def test_what_is_kept_has_room():
     assert len(launch_setups._kept) < len(programs)
 
 
+def test_orders_that_only_pick_differently_share_their_memory(monkeypatch):
+    setups = LaunchSetups(1 << 25)
+    monkeypatch.setattr("bankshot.sim.launch.launch.LAUNCH_SETUPS", setups)
+    module = bankshot.check(SOURCES["counting"])
+    given = {"grid": 3, "bindings": {"x": np.ones(256, np.float32), "y": np.zeros(256, np.uint32)}, "probes": "none"}
+    orders = ("serial", "reversed", *(f"random({n})" for n in range(4)), *(f"pct({n},{n})" for n in range(1, 4)))
+    for order in orders:
+        bankshot.simulate(module, schedule=order, **given)
+    layouts = {key[2] for key in setups._kept}
+    assert len(layouts) <= 3  # lockstep, invocations of one workgroup, and of several
+    assert {"random(1)", "serial"}.isdisjoint(layout.name for layout in layouts)
+
+
 def test_what_was_used_last_stays():
     launch_setups = LaunchSetups(1 << 17)
     first, *others = [_program(scale) for scale in range(20)]
