@@ -63,6 +63,36 @@ def test_expressions_and_types_without_overrides() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("i32", 2**31 - 1),
+        ("i32", -(2**31)),
+        ("u32", 2**32 - 1),
+        ("u32", 0),
+        ("f32", 3.4028234663852886e38),
+        ("f16", 65504.0),
+        ("bool", True),
+        ("bool", False),
+    ],
+)
+def test_the_greatest_and_the_least_value_of_a_type(type_: str, value: float) -> None:
+    text = f"enable f16; override a: {type_}; @compute @workgroup_size(1) fn main() {{ _ = a; }}"
+    assert by_name(pipeline(text, a=value)) == {"a": value}
+    assert type(by_name(pipeline(text, a=value))["a"]) is type(value)
+    if type_ != "bool":
+        with pytest.raises(WgslError, match=f"is {type_}, which cannot hold"):
+            pipeline(
+                text,
+                a=value + (-1 if value <= 0 else 1) * (16 if type_ == "f16" else 2.0**103 if type_ == "f32" else 1),
+            )
+
+
+def test_a_number_is_a_bool() -> None:
+    text = "override a: bool; @compute @workgroup_size(1) fn main() { _ = a; }"
+    assert [by_name(pipeline(text, a=value))["a"] for value in (0, 1, 2, 0.0)] == [False, True, True, False]
+
+
 @pytest.mark.parametrize("key", ["width", "7", 7])
 def test_an_override_by_name_or_id(key: str | int) -> None:
     assert check(Source(TILED)).pipeline(overrides={key: 32}).workgroup_size == (32, 2, 1)
@@ -83,6 +113,11 @@ def test_a_given_override_is_not_evaluated() -> None:
         ({"width": -1}, "is u32, which cannot hold -1"),
         ({"width": 2**32}, "cannot hold"),
         ({"width": 1.5}, "cannot hold 1.5"),
+        ({"width": float("nan")}, "cannot hold nan"),
+        ({"width": float("inf")}, "cannot hold inf"),
+        ({"width": float("-inf")}, "cannot hold -inf"),
+        ({"width": 16, "7": 16}, "override 'width' is given twice"),
+        ({"width": 16, "fast": "yes"}, "override 'fast' is bool, but a str is given"),
         ({"width": "16"}, "a str is given"),
         ({"width": 16, "scale": 1e39}, "is f32, which cannot hold"),
         ({"width": 16, "scale": float("nan")}, "is f32, which cannot hold"),

@@ -15,7 +15,6 @@ from . import fold
 from .check_attributes import check_attributes
 from .check_expressions import not_early
 from .check_io import check_interface, io_attributes
-from .scopes import Scope
 
 if TYPE_CHECKING:
     from .check_expressions import Expressions
@@ -42,16 +41,9 @@ def declare_function(e: Expressions, decl: tree.Function) -> typed.Function:
     function.result_attrs = _result_attributes(e, decl, result, stage)
     function.must_use = _must_use(decl, found)
     _stage_attributes(e, function, found)
-    _check_names(params)
     if stage:
         check_interface(function, decl.result.span if decl.result else None)
     return function
-
-
-def _check_names(params: list[typed.Variable]) -> None:
-    scope = Scope()
-    for param in params:
-        scope.declare(param.name, param, param.span)
 
 
 def _parameter(e: Expressions, param: tree.Param, stage: str | None) -> typed.Variable:
