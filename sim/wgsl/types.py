@@ -124,7 +124,6 @@ class IoAttributes(TypedDict, total=False):
     location: int
     blend_src: int
     interpolate: tuple[str, str | None]  # type, sampling
-    invariant: bool
 
 
 class MemberAttributes(IoAttributes, total=False):

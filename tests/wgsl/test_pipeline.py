@@ -165,6 +165,24 @@ def test_limits_can_be_raised_and_storage_only_warns() -> None:
     assert module.pipeline(limits={**raised, "maxComputeWorkgroupStorageSize": 32768}).warnings == []
 
 
+@pytest.mark.parametrize(("megabytes", "fails"), [(1, False), (2, True)])
+def test_no_device_has_more_than_a_megabyte_of_workgroup_memory(megabytes: int, fails: bool) -> None:
+    text = f"""
+    @group(0) @binding(0) var<storage> x: array<u32, {1 << 24}>;
+    var<workgroup> a: u32;
+    var<workgroup> b: array<u32, {(megabytes << 18) - 4}>;
+    @compute @workgroup_size(1) fn main() {{ b[0] = x[0] + a; }}"""
+    module = check(Source(text))
+    assert [warning.code for warning in module.warnings] == ["workgroup-storage"] * fails
+    if fails:
+        with pytest.raises(WgslError, match="'main' uses 2097152 bytes of workgroup memory") as error:
+            module.pipeline()
+        (note,) = error.value.diagnostics[0].notes
+        assert note.message == f"'b' takes {4 * ((megabytes << 18) - 4)} bytes"
+    else:
+        assert module.pipeline().workgroup_bytes == 1 << 20
+
+
 def test_an_unknown_limit() -> None:
     module = check(Source("@compute @workgroup_size(1) fn main() {}"))
     with pytest.raises(WgslError, match="'maxWorkgroupSize' is not a limit"):

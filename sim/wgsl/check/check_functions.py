@@ -75,8 +75,9 @@ def _check_pointer(e: Expressions, param: tree.Param, pointer: t.Pointer) -> Non
 
 def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | None, stage: str | None) -> t.IoAttributes:
     found = check_attributes(decl.result_attributes, "return type", e.need_extension)
-    if decl.result is None or result is None:
+    if result is None:
         return {}
+    assert decl.result is not None
     if not t.is_constructible(result):
         message = f"function '{decl.name}' cannot return a value of type {result}, which cannot be copied"
         hint = "write the result through a pointer that is a parameter"
