@@ -16,8 +16,9 @@ TEXT = """{enable}
 @group(0) @binding(1) var<storage, read_write> r: array<u32, 2>;
 @group(0) @binding(2) var<storage, read_write> own: array<atomic<u32>, 2>;
 @group(0) @binding(3) var<storage> same: array<u32, 2>;
+@group(0) @binding(4) var<storage, read_write> pairs: array<vec4u, 2>;
 @compute @workgroup_size(1) fn main(@builtin(workgroup_id) w: vec3u) {{
-    _ = &own; _ = &same; _ = &r;
+    _ = &own; _ = &same; _ = &r; _ = &pairs;
     let a = atomicLoad(&m[w.x]);
     {body}
     r[w.x] = a;
@@ -29,13 +30,18 @@ DEPENDENT = {
     "condition": "var b = 0u; if a == 1u { b = 1u; }",
     "element of a small array": "var t = array(0u, 1u); let b = t[a];",
     "element of a large array": "var t: array<u32, 40>; t[1] = 1u; let b = t[a];",
-    "place in a small array": "var t = array(1u, 0u); t[0] = 0u; t[a] += 0u; t[1u - a] = 1u - a; t[a] = a; let b = t[a];",
+    "place in a small array": "var t = array(7u, 7u); t[1u - a] = 1u - a; t[a] = a; let b = t[a];",
     "place in a large array": "var t: array<u32, 40>; t[a] = a; let b = t[1];",
     "in a large array": "var t: array<u32, 40>; t[w.x] = a; let b = t[w.x];",
     "component": "let b = vec4u(0, 1, 7, 7)[a];",
     "address": "let b = same[a];",
     "atomic operation on a word that no other accesses": "atomicAdd(&own[w.x], a); let b = atomicLoad(&own[w.x]);",
     "store to a word that no other accesses": "atomicStore(&own[w.x], a); let b = atomicLoad(&own[w.x]);",
+    "exchange on a word that no other accesses": "let z = atomicExchange(&own[w.x], a); let b = atomicLoad(&own[w.x]);",
+    "compare-exchange on a word that no other accesses": "atomicStore(&own[w.x], a);"
+    "let b = select(0u, 1u, atomicCompareExchangeWeak(&own[w.x], 1u, 5u).exchanged);",
+    "vector": "var p = vec4u(7, a, 7, 7); let q = p.yxyx; let b = q.z;",
+    "vector in memory that no other accesses": "pairs[w.x] = vec4u(7, 7, a, 7); let b = pairs[w.x].z;",
     "subgroup operation": "let b = subgroupAdd(a);",
     "loop": "var b = 0u; for (var k = 0u; k < a; k++) { b++; }",
 }
@@ -44,7 +50,7 @@ DEPENDENT = {
 def results(body: str, memory: str) -> set[tuple[int, ...]]:
     text = TEXT.format(enable="enable subgroups;" if "subgroup" in body else "", body=body)
     bindings = {"m": np.zeros(2, np.uint32), "r": np.zeros(2, np.uint32), "own": np.zeros(2, np.uint32)}
-    bindings["same"] = np.array([0, 1], np.uint32)
+    bindings |= {"same": np.array([0, 1], np.uint32), "pairs": np.zeros((2, 4), np.uint32)}
     found = bankshot.explore(text, grid=2, bindings=bindings, memory=memory)
     assert found.complete
     assert not found.deadlocks

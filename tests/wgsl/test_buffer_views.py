@@ -120,7 +120,11 @@ def test_what_is_not_supported_yet_is_said() -> None:
 
 
 def test_with_f16_a_size_may_be_a_multiple_of_2() -> None:
-    assert check(Source("enable f16; var<workgroup> a: buffer<6>;"))
+    for size in (2, 6, 10, 64):
+        assert check(Source(f"enable f16; var<workgroup> a: buffer<{size}>;"))
+    for size in (1, 3, 9):
+        with pytest.raises(WgslError, match="the size of a buffer must be a multiple"):
+            check(Source(f"enable f16; var<workgroup> a: buffer<{size}>;"))
 
 
 @pytest.mark.parametrize(
