@@ -167,5 +167,5 @@ def test_what_a_finding_in_one_workgroup_depends_on():
     of_lanes, of_data, of_workgroups = map(depending_on, ("lanes", "data", "workgroups"))
     assert {"out-of-bounds", "barrier-divergence"} <= of_lanes
     assert {"not-finite", "division-by-zero", "shift-count", "conversion"} == of_data
-    assert {"race", "endless-loop", "atomic-order", "schedule-dependent", "weak-order"} <= of_workgroups
+    assert {"race", "endless-loop", "schedule-dependent", "weak-order"} <= of_workgroups
     assert not of_lanes & of_data | of_lanes & of_workgroups | of_data & of_workgroups

@@ -39,6 +39,16 @@ fn main(
 """
 
 UNIFORM = {
+    "an 'else' after an 'if' that assigns": "var x = 1u; if dims.x == 0 { x = lid.x; } "
+    "else { if x == 1 { barrier(); } }",
+    "a clause after one that assigns": "var x = 1u; switch dims.x { case 0: { x = lid.x; } "
+    "default { if x == 1 { workgroupBarrier(); } } }",
+    "after a branch that assigns and returns": "var x = 1u; if dims.x == 0 { x = lid.x; return; } "
+    "if x == 1 { workgroupBarrier(); }",
+    "after an 'else' that assigns and returns": "var x = 1u; if dims.x == 0 {} else { x = lid.x; return; } "
+    "if x == 1 { workgroupBarrier(); }",
+    "after both branches assign": "var x = lid.x; if dims.x == 0 { x = 1; } else { x = 2; } "
+    "if x == 1 { workgroupBarrier(); }",
     "at the top": "workgroupBarrier();",
     "a loop over a uniform bound": "for (var k = 0u; k < dims.x; k += 16) { workgroupBarrier(); }",
     "a branch on the workgroup": "if wid.x == 0 { workgroupBarrier(); }",
@@ -98,6 +108,9 @@ DIVERGENT = {
     "nor in the condition of a loop": "var x = lid.x; while dims.x == 0 && cleared(&x) {} if x == 0 { barrier(); }",
     "nor in an argument": "var x = lid.x; _ = select(1, 2, dims.x == 0 && cleared(&x)); if x == 0 { barrier(); }",
     "nor after a divergent left side": "var x = 1u; _ = lid.x == 0 && cleared(&x); if x == 0 { workgroupBarrier(); }",
+    "an 'else' that assigns": "var x = 1u; if dims.x == 0 {} else { x = lid.x; } if x == 1 { workgroupBarrier(); }",
+    "a clause that assigns and falls out": "var x = 1u; switch dims.x { case 0: { x = lid.x; } case 1: {} default {} } "
+    "if x == 1 { workgroupBarrier(); }",
     "a divergent switch": "switch lid.x { case 0: { workgroupBarrier(); } default {} }",
     "after a switch that a break leaves": "var x = 1u; switch dims.x { case 0: { x = lid.x; break; } default {} } "
     "if x == 1 { workgroupBarrier(); }",
