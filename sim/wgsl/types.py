@@ -463,9 +463,8 @@ def layout(name: str, members: Iterable[tuple[str, Type, MemberAttributes, Span 
     placed: list[Member] = []
     end, struct_align = 0, 1
     for member_name, type_, attrs, span in members:
-        opaque = not is_plain(type_) or _any_array(type_, lambda a: isinstance(a.count, OverrideCount))
-        align = attrs.get("align") or (1 if opaque else align_of(type_))
-        size = attrs.get("size") or (0 if opaque else size_of(type_))
+        align = attrs.get("align") or align_of(type_)
+        size = attrs.get("size") or size_of(type_)
         offset = round_up(align, end)
         kept = cast(IoAttributes, {key: value for key, value in attrs.items() if key not in ("align", "size")})
         placed.append(Member(member_name, type_, offset, size, align, span, kept))

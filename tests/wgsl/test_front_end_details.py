@@ -13,6 +13,7 @@ from bankshot.sim.wgsl.texel_formats import is_written
 from tests.wgsl.test_messages import refused
 
 F = "fn f() { "
+UPDATES = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 REFUSED: list[tuple[str, str, str | None]] = [
     ("¦\0fn f() { }", "null character", None),
     ("fn f() { }¦\0", "null character", None),
@@ -21,6 +22,14 @@ REFUSED: list[tuple[str, str, str | None]] = [
     (F + "for (var j = 0¦, k = 1; j < 3; j++) { } }", "expected ';' after the initializer", "is one statement"),
     (F + "let a = vec3f¦{1, 2, 3}; }", "expected ';'", "a value is written like a call of its type: vec3f(…)"),
     (F + "let a = 1¦{1, 2, 3}; }", "expected ';'", None),
+    *((f"¦a {update} 1;", "expected a declaration", "statements are in functions") for update in UPDATES),
+    *(
+        (f"¦a{rest};", "expected a declaration", "statements are in functions")
+        for rest in ("++", "--", "(1)", "[0]", ".x")
+    ),
+    ("¦return 1;", "expected a declaration", "statements are in functions"),
+    ("¦a;", "expected a declaration", None),
+    ("¦1;", "expected a declaration", None),
     (F + "if true ¦then { } }", "expected '{' before the body", "the body follows the condition"),
     (F + "if (true)¦) { } }", "expected '{' before the body", "there are more ')' than '('"),
     (
