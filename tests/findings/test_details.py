@@ -169,3 +169,32 @@ def test_what_a_finding_in_one_workgroup_depends_on():
     assert {"not-finite", "division-by-zero", "shift-count", "conversion"} == of_data
     assert {"race", "endless-loop", "schedule-dependent", "weak-order"} <= of_workgroups
     assert not of_lanes & of_data | of_lanes & of_workgroups | of_data & of_workgroups
+
+
+VECTORS = """@group(0) @binding(0) var<storage, read_write> v: array<vec4u, 2>;
+var<workgroup> q: array<vec4u, 2>;
+@compute @workgroup_size(2)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u) {
+    _ = &v; _ = &q;
+"""
+ALONE = "give each invocation a vector of its own, or use an array of scalars"
+
+
+@pytest.mark.parametrize(
+    ("body", "groups", "hint"),
+    [
+        ("q[0][i] = i;", 1, ALONE),
+        ("v[0][i] = i;", 1, ALONE),
+        ("if i == 0u { q[0].x = 1u; }\nif i == 1u { q[0].y = 2u; }", 1,
+         f"put workgroupBarrier() between line 6 and line 7, or {ALONE}"),
+        ("if i == 0u { v[0].x = 1u; }\nif i == 1u { v[0].y = 2u; }", 1,
+         f"put storageBarrier() between line 6 and line 7, or {ALONE}"),
+        ("if i == 0u { v[0][w.x] = 1u; }", 2, ALONE),
+        ("if i + w.x == 0u { v[0].x = 1u; }\nif i == 0u && w.x == 1u { v[0].y = 2u; }", 2, ALONE),
+    ],
+)  # fmt: skip
+def test_the_advice_for_components_of_one_vector(body, groups, hint):
+    run = bankshot.simulate(f"{VECTORS}{body}\n}}", grid=groups, bindings={"v": np.zeros((2, 4), np.uint32)})
+    (found,) = run.findings
+    assert (found.code, found.hint) == ("component-race", hint)
+    assert [f" of workgroup ({n}, 0, 0)" in found.message for n in (0, 1)] == [groups > 1] * 2
