@@ -92,3 +92,54 @@ def bounds():
 def test_bound(bounds, expression, at, least):
     bound = bounds[expression, at]
     assert least <= bound <= least * 1.01 + (least > 0) * 1e-6
+
+
+GLOBALS = """
+var<workgroup> t: array<f32, 64>;
+var<workgroup> n: array<atomic<u32>, 64>;
+var<private> kept: array<f32, 8>;
+fn either(v: f32) -> f32 { if v > 1.0 { return 2.0; } return 3.0; }
+fn change(p: ptr<function, f32>, v: f32) { if v > 1.0 { *p = 2.0; } }
+"""
+LEFT = {0.5: 0, 1.5: 0, 1 + NEAR: inf, 1 - NEAR: inf}  # what `v > 1.0` decides
+WHOLE = {2.5: 0, 2 + FAR: 0, 2.0: inf, 3 - NEAR: inf}  # what `u32(v)` decides
+# Statements that give `r`, and its bounds.
+STATEMENTS: list[tuple[str, dict[float, float]]] = [
+    ("var r = 0.0; if v > 1.0 { r = 3.0; }", LEFT),
+    ("var r = 0.0; if v > 1.0 { } else { r = 3.0; }", LEFT),
+    ("var r = 0.0; if v > 1.0 { r = 3.0; } r = 1.0;", dict.fromkeys(LEFT, 0)),
+    ("var r = v; if b > 1.0 { r = 3.0; }", {0.5: E, 1.5: 0, 1 + NEAR: 0}),
+    ("var r = either(v);", LEFT),
+    ("var r = 3.0; change(&r, v);", LEFT),
+    ("var r = 0.0; switch u32(v) { case 2: { r = 1.0; } default: { r = 5.0; } }", WHOLE),
+    ("var r = 0.0; for (var k = 0.0; k < v; k += 1.0) { r += 1.0; }", WHOLE),
+    ("var r = 0.0; while r < v { r += 1.0; }", WHOLE),
+    ("var r = 0.0; loop { r += 1.0; continuing { break if r > v; } }", WHOLE),
+    ("var r = 0.0; loop { r += 1.0; if v > 1.0 { break; } if r > 3.0 { break; } }", LEFT),
+    ("var r = 0.0; for (var k = 0; k < 3; k++) { if v > 1.0 { continue; } r += 1.0; }", LEFT),
+    ("var r = 0.0; for (var k = 0; k < 3; k++) { if v > 1.0 { r = 1.0; } }", LEFT),
+    ("kept[1] = v; let r = kept[1];", {0.5: E, 2.5: E}),
+    ("kept[1] = v; kept[1] = 3.0; let r = kept[1];", {0.5: 0, 2.5: 0}),
+    ("kept[1] = v; let r = kept[2];", {0.5: 0, 2.5: 0}),
+    ("kept[2] = 7.0; let r = kept[u32(v)];", WHOLE),
+    ("kept[u32(v)] = 7.0; let r = kept[2];", WHOLE),
+    ("t[lane] = v; let r = t[lane];", {0.5: E, 2.5: E}),
+    ("t[lane] = v; t[lane] = b; let r = t[lane];", {0.5: 0, 2.5: 0}),
+    ("if v > 1.0 { t[lane] = 2.0; } let r = t[lane];", LEFT),
+    ("if v > 1.0 { t[lane] = 2.0; } t[lane] = 1.0; let r = t[lane];", dict.fromkeys(LEFT, 0)),
+    ("t[2] = 7.0; let r = t[u32(v)];", WHOLE),
+    ("atomicStore(&n[lane], u32(v)); let r = f32(atomicLoad(&n[lane]));", WHOLE),
+    ("atomicAdd(&n[lane], u32(v)); let r = f32(atomicLoad(&n[lane]));", WHOLE),
+    ("atomicAdd(&n[lane], u32(v)); atomicAdd(&n[lane], 1u); let r = f32(atomicLoad(&n[lane]));", WHOLE),
+    ("atomicStore(&n[lane], u32(v)); let r = f32(atomicExchange(&n[lane], 3u));", WHOLE),
+    ("let r = f32(atomicExchange(&n[lane], u32(v)));", dict.fromkeys(WHOLE, 0)),
+    ("if v > 1.0 { atomicAdd(&n[lane], 1u); } let r = f32(atomicLoad(&n[lane]));", LEFT),
+]
+
+
+@pytest.mark.parametrize(("statements", "points"), STATEMENTS, ids=[row[0] for row in STATEMENTS])
+def test_what_statements_carry(statements, points):
+    b = np.resize(np.array([*points], np.float32), 64)
+    done = run(f"let v = b + sin(a); {statements} y[i] = r;", np.zeros(64), b, before=GLOBALS)
+    bounds = done.bounds["y"][: len(points)].tolist()
+    assert bounds == pytest.approx([*points.values()], rel=0.01, abs=2e-6)
