@@ -52,6 +52,20 @@ ROWS = [
     (BOTH, {"uninit"}, set()),
     (STORAGE_STORE, {"touched"}, {"touched"}),
     (SHARED_STORE, {"touched"}, set()),
+    # atomic operations among themselves: as stores, or where updates commute, those as loads and all others as stores
+    (ATOMIC, {"atomics"}, {"watch_write"}),
+    ("a = atomicLoad(&n[i]); atomicStore(&n[0], a);", {"atomics"}, {"watch_read", "watch_write"}),
+    (ATOMIC, {"atomics", "commuting"}, {"watch_read"}),
+    ("atomicExchange(&n[i], a);", {"atomics", "commuting"}, {"watch_write"}),
+    ("atomicStore(&n[i], a);", {"atomics", "commuting"}, {"watch_write"}),
+    ("atomicMax(&b, a);", {"atomics", "commuting"}, {"watch_read"}),
+    (STORAGE_STORE, {"atomics"}, set()),
+    (ATOMIC, {"races"}, set()),
+    # in program order, with or without atomic operations
+    (STORAGE_STORE, {"order"}, {"watch_order"}),
+    (ATOMIC, {"order"}, {"watch_order"}),
+    (ATOMIC, {"order", "plain"}, set()),
+    (STORAGE_STORE, {"order", "plain"}, {"watch_order"}),
 ]
 LISTED = {"bounds", "banks", "sectors", "touched", "reach", "writers", "meets"} | WATCHES
 

@@ -10,7 +10,7 @@ from bankshot.sim.launch import workgroup_classes
 
 VIEW = """@group(0) @binding(0) var<storage, read_write> b: buffer;
 @compute @workgroup_size(1) fn main(@builtin(workgroup_id) w: vec3u) {{
-    bufferView<{type_}>(&b, {offset})[w.x] = {value};
+    bufferView<{type_}>(&b, {offset})[{index}] = {value};
 }}
 """
 
@@ -24,8 +24,9 @@ VIEW = """@group(0) @binding(0) var<storage, read_write> b: buffer;
         ("array<vec2u>", 8, "vec2u(7u)", 16),
     ],
 )
-def test_a_buffer_has_room_for_an_element_of_each_view(type_, offset, value, least):
-    text = VIEW.format(type_=type_, offset=offset, value=value)
+@pytest.mark.parametrize("index", ["0", "w.x"])
+def test_a_buffer_has_room_for_an_element_of_each_view(type_, offset, value, least, index):
+    text = VIEW.format(type_=type_, offset=offset, value=value, index=index)
     made = bankshot.simulate(text, grid=1, bindings={"b": np.zeros(least // 4, np.uint32)}).outputs["b"]
     assert made.tolist() == [0] * (offset // 4) + [7] * (least // 4 - offset // 4)
     with pytest.raises(bankshot.WgslError, match=f"b has {least - 4} bytes, and a view of it needs {least}"):
