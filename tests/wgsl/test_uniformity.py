@@ -252,3 +252,12 @@ def test_a_struct_of_inputs_is_uniform_if_each_member_is() -> None:
         check(Source(text.replace("MEMBER", "@builtin(local_invocation_index) lane: u32")))
     assert error.value.diagnostics[0].code == "non-uniform"
     assert ("'in' may differ between invocations", "in") in told(error.value.diagnostics[0])
+
+
+def test_what_fails_in_a_helper_is_told_there_alone():
+    helper = "fn where_read(x: u32) { if data[0] == x { workgroupBarrier(); } }\n@compute"
+    text = HEAD.replace("@compute", helper) + " where_read(lid.x); where_read(wid.x); }"
+    (warning,) = check(Source(text), uniformity="warning").warnings
+    assert warning.span is not None
+    assert warning.span.text == "workgroupBarrier()"
+    assert ("under this condition", "data[0] == x") in told(warning)
