@@ -183,6 +183,19 @@ def test_no_device_has_more_than_a_megabyte_of_workgroup_memory(megabytes: int, 
         assert module.pipeline().workgroup_bytes == 1 << 20
 
 
+def test_each_array_may_have_a_size_of_its_own() -> None:
+    text = """
+    override m: u32; override n: u32; override unused: u32;
+    var<workgroup> a: array<u32, m>; var<workgroup> b: array<u32, n * 2u>; var<workgroup> c: array<u32, unused>;
+    @compute @workgroup_size(1) fn main() { a[0] = b[0]; }"""
+    made = pipeline(text, m=3, n=5)
+    assert by_name(made) == {"m": 3, "n": 5}
+    assert sorted(str(type_) for type_ in made.store_types.values()) == ["array<u32, 10>", "array<u32, 3>"]
+    for missing in "mn":
+        with pytest.raises(WgslError, match=f"override '{missing}' has no value"):
+            pipeline(text, **{name: 1 for name in "mn" if name != missing})
+
+
 def test_an_unknown_limit() -> None:
     module = check(Source("@compute @workgroup_size(1) fn main() {}"))
     with pytest.raises(WgslError, match="'maxWorkgroupSize' is not a limit"):
