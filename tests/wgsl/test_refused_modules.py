@@ -290,3 +290,20 @@ def test_refused(text: str, said: str, hint: str | None) -> None:
 @pytest.mark.parametrize("text", ACCEPTED, ids=[text[:70] for text in ACCEPTED])
 def test_accepted(text: str) -> None:
     assert not check(Source(text)).warnings
+
+
+SAMPLINGS = {
+    "perspective": {"center", "centroid", "sample"},
+    "linear": {"center", "centroid", "sample"},
+    "flat": {"first", "either"},
+}
+
+
+@pytest.mark.parametrize("sampling", ["center", "centroid", "sample", "first", "either"])
+@pytest.mark.parametrize("kind", SAMPLINGS)
+def test_each_interpolation_type_has_its_samplings(kind: str, sampling: str) -> None:
+    text = f"@fragment fn f(@location(0) @interpolate({kind}, ¦{sampling}) x: f32) {{ }}"
+    if sampling in SAMPLINGS[kind]:
+        check(Source(text.replace("¦", "")))
+    else:
+        refused(text, f"'{kind}' interpolation cannot be sampled '{sampling}'", None)
