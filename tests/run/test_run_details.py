@@ -49,3 +49,15 @@ def test_a_prepared_dispatch_of_some_workgroups_is_built_by_its_first_run(monkey
     assert not built
     prepared.run({"y": np.zeros(8, np.uint32)})
     assert built
+
+
+TWO = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32, 4>;
+@group(0) @binding(1) var<storage, read_write> z: array<u32, 4>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[0] = i; z[1] = i + 5u; }"""
+
+
+def test_schedules_show_every_output_that_depends_on_them():
+    bindings = {name: np.zeros(4, np.uint32) for name in "yz"}
+    run = bankshot.simulate(TWO, grid=1, bindings=bindings, probes="none", schedules=8)
+    assert sorted(str(key) for finding in run.findings for key in finding.outputs or ()) == ["y", "z"]
