@@ -57,7 +57,7 @@ class Binder:
 
     def __init__(self, pipeline: Pipeline, lasting: Bindings) -> None:
         self._types = {v: pipeline.store_types[v] for v in pipeline.globals if _bindable(v)}
-        bindable = [v for v in (*self._types, *pipeline.module.globals) if _bindable(v)]
+        bindable = [v for v in pipeline.module.globals if _bindable(v)]
         self._keys = {v.name for v in bindable} | {v.binding for v in bindable}
         self._fits: dict[Variable, tuple[np.dtype[Any], int]] = {}  # type and bytes of the last array that was checked
         bound = self._given(cast("Mapping[Key, object]", lasting))

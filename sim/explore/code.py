@@ -146,8 +146,6 @@ class _Flattener:
         self.emit(step)
 
     def _value(self, value: Value) -> None:
-        if value.op == "result":
-            return
         register = self._register(value)
         match value.op:
             case "const":

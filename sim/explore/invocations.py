@@ -10,6 +10,7 @@ With weak memory a register may hold a value that is not decided yet: `Pending`,
 
 from __future__ import annotations
 
+from copy import copy
 from time import monotonic
 from typing import Any, NamedTuple, cast
 
@@ -191,10 +192,9 @@ class Invocation:
 
     def spins_on(self, thread: Thread) -> dict[int, int]:
         """Return the words that a thread loads while it spins, each with the step that loads it."""
-        accesses, loads = self._accesses, _Loads(self._accesses.shared)
-        self._accesses = loads
-        self._run(thread, self._restored(thread))
-        self._accesses = accesses
+        other = copy(self)
+        other._accesses = loads = _Loads(self._accesses.shared)
+        other._run(thread, self._restored(thread))
         return loads.places
 
     def _restored(self, thread: Thread) -> list[Any]:

@@ -262,7 +262,8 @@ class _Search:
         """
         units = {unit for successors in component.values() for unit, _ in successors}
         for kept in sorted({unit // self.size for unit in units}):
-            left = self._duties(min(component), kept).intersection(*(self._duties(each, kept) for each in component))
+            first, *others = (self._duties(each, kept) for each in component)
+            left = first.intersection(*others)
             if all(any(self._does(unit, duty) for unit in units) for duty in left):
                 return kept
         return None
@@ -307,7 +308,7 @@ def _shortest(component: _Component, start: int, last: Callable[[Step], bool]) -
             if after not in came:
                 came[after] = step
                 queue.append(after)
-    return []
+    raise AssertionError("the component has no such step")
 
 
 def components(edges: Mapping[int, Sequence[tuple[int, int]]]) -> Iterator[list[int]]:

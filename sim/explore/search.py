@@ -70,10 +70,6 @@ class Graph:
         """The number of invocations."""
         return len(self.system.invocations)
 
-    def schedule(self, state: int) -> list[int]:
-        """Return the units that take the steps of a shortest way to a state, in order."""
-        return [self.parents[each][1] for each in self.path(state)[1:]]
-
     def path(self, state: int) -> list[int]:
         """Return the states on a shortest way to a state, with both ends."""
         path = [state]
@@ -251,7 +247,7 @@ class System:
             for group in self._workgroups:
                 waiting = self._meeting(threads, group, "barrier")
                 if waiting is not None:
-                    space = waiting[min(waiting)].op
+                    space = next(iter(waiting.values())).op
                     memory = self.memory.join(memory, waiting, space)
                     for unit in waiting:
                         queue = tuple(self._passed(event, space) for event in threads[unit].queue)
@@ -285,8 +281,7 @@ class System:
         return events if events and len({event.pc for event in events.values()}) == 1 else None
 
     def _exchange(self, threads: list[Thread], waiting: dict[int, Event], group: range) -> None:
-        first = waiting[min(waiting)]
-        step = self.code.steps[first.pc]
+        step = self.code.steps[next(iter(waiting.values())).pc]
         lanes, size = self.dispatch.lanes, self.dispatch.device.subgroup_size
         at = {unit: self._place(unit)[1] % size for unit in waiting}
         args: dict[int, tuple[Any, ...]] = {at[unit]: event.args for unit, event in waiting.items()}

@@ -42,9 +42,10 @@ def _out_of_order(graph: Graph, state: int) -> Iterator[tuple[Diagnostic, bool]]
     latest: dict[int, int] = {}  # of each unit, the number of its last step
     for step, (before, after, unit, taken) in enumerate(taken_steps(graph, state)):
         since, latest[unit] = latest.get(unit, -1), step
-        event, span = taken.event, graph.system.code.span(taken.event.pc)
-        if taken.results is None or span is None:
+        if taken.results is None:
             continue
+        event, span = taken.event, graph.system.code.span(taken.event.pc)
+        assert span is not None  # of an access
         waited = event in graph.states[before][0][unit].queue
         value = graph.system.memory.value(graph.states[after][1], event.word)
         newest = stores.get(event.word)

@@ -27,6 +27,8 @@ def loaded(finding: Finding, launch: Launch) -> Filling:
         return Filling()
     name = inside[0].variable.name
     store = launch.type_of(inside[0].variable)
+    if not isinstance(store, t.Struct):
+        return Filling(variable=name)
     return _part(name, store, {_member(store, access.offset * access.unit) for access in inside})
 
 
@@ -46,16 +48,12 @@ def filled(*parts: Filling) -> Iterator[tuple[str, Filling]]:
             yield words, replace(filling, variable=part.variable, part=part.part)
 
 
-def _member(store: t.Type, byte: int) -> int:
+def _member(store: t.Struct, byte: int) -> int:
     """Return which member of a struct has this byte."""
-    if not isinstance(store, t.Struct):
-        return 0
     return max(place for place, member in enumerate(store.members) if member.offset <= byte)
 
 
-def _part(name: str, store: t.Type, places: set[int]) -> Filling:
+def _part(name: str, store: t.Struct, places: set[int]) -> Filling:
     """Return the part of a variable from the first to the last of these members."""
-    if not isinstance(store, t.Struct):
-        return Filling(variable=name)
     first, last = store.members[min(places)], store.members[max(places)]
     return Filling(variable=name, part=range(first.offset, last.offset + t.size_of(last.type)))

@@ -86,9 +86,7 @@ class Expressions(Lowering):
         self._inspecting = inspects
         self.values: dict[Variable, list[Value]] = {}
         self.views: dict[Variable, View] = {
-            var: View(var, type_)
-            for var, type_ in pipeline.store_types.items()
-            if var.space in ("storage", "uniform", "workgroup", "immediate", "handle")
+            var: View(var, type_) for var, type_ in pipeline.store_types.items() if var.space != "private"
         }
         self._tables: dict[int, Block] = {}
 

@@ -58,7 +58,9 @@ class View:
     def element(self, index: Value, span: Span, of: str) -> View:
         """Return the view of an element, column or component. `of`: the source text of what is indexed."""
         elem, stride, count = self._elements()
-        if index.op == "const" and index.imm < (count or 1):  # a runtime-sized array has at least one element
+        # A runtime-sized array has at least one element, but where it is a view of a buffer, which may be too small.
+        known = count or int(self.tail is None)
+        if index.op == "const" and index.imm < known:
             return replace(self, type=elem, offset=self.offset + index.imm * stride, vector=self._as_vector())
         steps = (*self.steps, Step(index, stride, count, span, of, self.tail))
         return replace(self, type=elem, steps=steps, vector=self._as_vector())

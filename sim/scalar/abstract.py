@@ -69,7 +69,7 @@ def _ldexp(a: float, exponent: int) -> float:
 
 def _truncating(low: int, high: int, word: type[np.int32] | type[np.uint32]) -> Plain:
     def truncate(a: float) -> np.integer[Any]:
-        return word(0 if math.isnan(a) else int(max(low, min(a, high))))
+        return word(int(max(low, min(a, high))))
 
     return truncate
 

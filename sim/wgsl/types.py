@@ -124,7 +124,6 @@ class IoAttributes(TypedDict, total=False):
     location: int
     blend_src: int
     interpolate: tuple[str, str | None]  # type, sampling
-    invariant: bool
 
 
 class MemberAttributes(IoAttributes, total=False):
@@ -311,8 +310,7 @@ def _any_array(t: Type, test: Callable[[Array], bool]) -> bool:
 def element_of(t: Type) -> Scalar:
     """Return the scalar type of a scalar, vector, matrix or atomic, or of an array of them."""
     while not isinstance(t, Scalar):
-        if not isinstance(t, Vec | Mat | Atomic | Array):
-            raise Crash(f"{t} has no single scalar type")
+        assert isinstance(t, Vec | Mat | Atomic | Array), f"{t} has no single scalar type"
         t = t.elem
     return t
 
@@ -465,9 +463,8 @@ def layout(name: str, members: Iterable[tuple[str, Type, MemberAttributes, Span 
     placed: list[Member] = []
     end, struct_align = 0, 1
     for member_name, type_, attrs, span in members:
-        opaque = not is_plain(type_) or _any_array(type_, lambda a: isinstance(a.count, OverrideCount))
-        align = attrs.get("align") or (1 if opaque else align_of(type_))
-        size = attrs.get("size") or (0 if opaque else size_of(type_))
+        align = attrs.get("align") or align_of(type_)
+        size = attrs.get("size") or size_of(type_)
         offset = round_up(align, end)
         kept = cast(IoAttributes, {key: value for key, value in attrs.items() if key not in ("align", "size")})
         placed.append(Member(member_name, type_, offset, size, align, span, kept))

@@ -167,3 +167,35 @@ def test_four_units_at_once(kind, size):
     assert (run.program.code[:, field.MASK][run.program.code[:, field.OP] == op.LOAD] == field.FOUR).any()
     places = np.minimum(np.arange(2 * size) * 7 % 64, 49)
     assert run.outputs["y"].tolist() == x[places][:, ::-1].tolist()
+
+
+FACTORS = """
+@group(0) @binding(0) var<storage, read> x: array<f32, 64>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32, 256>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+    let a0 = x[i]; let a1 = x[(i + 1u) % 64u]; let b0 = x[(i + 2u) % 64u]; let b1 = x[(i + 3u) % 64u];
+    var s00 = 1.0; var s01 = 1.0; var s10 = 1.0; var s11 = 1.0;
+    for (var k = 0u; k < 3u; k++) {
+"""
+SUMS = ("s00 = a0 * b0 + s00;", "s01 = a0 * b1 + s01;", "s10 = a1 * b0 + s10;", "s11 = a1 * b1 + s11;")
+FUSED = ("s00 = fma(a0, b0, s00);", "s01 = fma(a0, b1, s01);", "s10 = fma(a1, b0, s10);", "s11 = fma(a1, b1, s11);")
+END = "} y[i * 4u] = s00; y[i * 4u + 1u] = s01; y[i * 4u + 2u] = s10; y[i * 4u + 3u] = s11; }"
+
+
+@pytest.mark.parametrize("device", ["nvidia", "lavapipe"])
+@pytest.mark.parametrize("fused", [(), (0,), (1, 2), (0, 1, 2, 3)])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 1, 2, 3, 0), (0, 0, 1, 1, 2, 3), (3, 0, 2, 1), (0, 1, 2)])
+def test_sums_of_products_against_numpy(device, fused, order):
+    """NVIDIA rounds a product and a sum once, lavapipe twice, in `a * b + c` as in `fma`."""
+    body = " ".join((FUSED if at in fused else SUMS)[at] for at in order)
+    x = np.random.default_rng(1).uniform(0.5, 1.5, 64).astype(np.float32)
+    bindings = {"x": x, "y": np.zeros(256, np.float32)}
+    text = FACTORS + body + END
+    made = bankshot.simulate(text, grid=1, bindings=bindings, device=device, probes="none").outputs["y"]
+    wide = x.astype(np.float64)
+    a, b = [wide, np.roll(wide, -1)], [np.roll(wide, -2), np.roll(wide, -3)]
+    for at in range(4):
+        total, product = np.ones(64, np.float32), a[at // 2] * b[at % 2]
+        for _ in range(3 * order.count(at)):
+            total = (total + (product if device == "nvidia" else product.astype(np.float32))).astype(np.float32)
+        assert made[at::4].tolist() == total.tolist(), at

@@ -177,3 +177,8 @@ def test_what_the_search_cannot_run_is_left_out(monkeypatch):
     assert found(GUARDED, size=1)
     monkeypatch.setattr(invocations, "MOST_LOCAL_STEPS", 10)
     assert not found("var k = 0u; while k < 20u { k += 1u; } y[1] = k;" + GUARDED, size=1)
+
+
+def test_orders_of_plain_accesses_are_left_to_the_findings_of_races():
+    plain = GUARDED.replace("atomicStore(&m[0], 42u)", "y[1] = 42u").replace("atomicLoad(&m[0])", "y[1]")
+    assert found(LEADERS + plain) == []

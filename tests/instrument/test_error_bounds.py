@@ -616,3 +616,14 @@ def test_a_loop_whose_turns_rounding_decides_has_no_bound():
     early = run(text.format("0.25f"), steps)
     assert early.outputs["y"].tolist() == [3] * 64
     assert np.isfinite(early.bounds["y"]).all()
+
+
+def test_each_of_several_branches_that_rounding_decides_is_found():
+    """Invocations of which each is within rounding of one branch: 1 of the first, 2 of the second, 3 of the third."""
+    a = np.full(64, 10.0)
+    a[5], a[[8, 9]], a[[20, 21, 22]] = 1.0, 2.0, 3.0
+    body = "let v = a + sin(b); var s = 0.0;\n" + "\n".join(f"if v > {n}.0 {{ s += {n}.0; }}" for n in (1, 2, 3))
+    found = run(f"{body}\ny[i] = s;", a, np.zeros(64)).bounds.findings
+    assert [(each.count, each.lanes[0]) for each in sorted(found, key=lambda each: each.span.start)] == [
+        (1, 5), (2, 8), (3, 20)
+    ]  # fmt: skip

@@ -5,7 +5,9 @@ import pytest
 from bankshot.sim.ir import ir
 from bankshot.sim.ir.builder import Builder
 from bankshot.sim.ir.passes import ALL
+from bankshot.sim.ir.sites import SourceSite
 from bankshot.sim.ir.verify import verify
+from bankshot.sim.wgsl.source import Source, Span
 
 
 def program():
@@ -128,3 +130,48 @@ def test_only_where_needs_no_branch_for_a_known_condition():
     assert [item.value for item in added if isinstance(item, ir.Set)] == [lane]
     builder.only_where(builder.op("eq_u32", lane, builder.const("u32", 1)), lambda: builder.set(slot, lane))
     assert isinstance(builder.here.items[-1], ir.If)
+
+
+def test_a_value_of_an_inner_region_is_not_used_outside_of_it():
+    builder = Builder()
+    lane = builder.input("local_index")
+    outer = builder.here
+    builder.here = builder.region()
+    inner = builder.op("mul_u32", lane, lane)
+    assert builder.op("mul_u32", lane, lane) is inner
+    builder.here = outer
+    later = builder.op("mul_u32", lane, lane)
+    assert inner.region is outer or later is not inner
+
+
+def test_instructions_of_one_class_and_place_add_up():
+    builder = Builder()
+    span, other = Span(Source("abcd"), 0, 1), Span(Source("abcd"), 1, 2)
+    for name, place in (("fp32", span), ("fp32", span), ("integer", span), ("fp32", other), (None, span)):
+        builder.tally_computed(name, place)
+    (count,) = [item for item in builder.root.items if isinstance(item, ir.Count)]
+    assert count.computed == {("fp32", span): 2, ("integer", span): 1, ("fp32", other): 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "space", "name", "work", "turns"),
+    [
+        ("load", "storage", None, True, False),
+        ("store", "workgroup", None, True, False),
+        ("load", "texture", None, True, False),
+        ("load", "uniform", None, False, False),
+        ("load", "immediate", None, False, False),
+        ("atomic", "storage", "atomicAdd", True, True),
+        ("atomic", "workgroup", "atomicExchange", True, True),
+        ("atomic", "workgroup", "atomicLoad", True, False),
+        ("atomic", "storage", "atomicStore", True, False),
+        ("atomic", "workgroup", "workgroupUniformLoad", True, False),
+        ("barrier", "workgroup", "workgroupBarrier", False, False),
+        ("subgroup", None, "subgroupAdd", False, False),
+        ("op", None, "+", False, False),
+        ("index", "storage", None, False, False),
+    ],
+)
+def test_what_a_place_does_for_others(kind, space, name, work, turns):
+    site = SourceSite(kind, Span(Source("a"), 0, 1), space, name=name)
+    assert (site.is_work, site.takes_turns) == (work, turns)

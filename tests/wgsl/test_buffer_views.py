@@ -32,6 +32,12 @@ VALID = [
     "let n = bufferLength(&b) + bufferLength(&w);",
     "let p = &f; let n = narrow(p) + wide(&f);",
     "let buffer = 1; let x = buffer + 1;",
+    "let x = bufferArrayView<Tail>(&b, 0, 16).rest[i];",
+    "let x = bufferArrayView<Tail>(&b, 0, 24).rest[i];",
+    "let x = bufferView<Tail>(&f, 48).rest[i];",
+    "let x = bufferView<array<u32, 16>>(&f, 0)[i];",
+    "let x = bufferArrayView<array<u32>>(&f, 32, 32)[i];",
+    "let x = bufferArrayView<array<u32>>(&f, 0, i)[i];",
 ]
 
 
@@ -55,6 +61,13 @@ INVALID = [
     ("let x = bufferView<¦buffer<4>>(&b, 0);", "a buffer cannot be viewed as buffer<4>", None),
     ("let x = bufferView<u32>(&b, ¦1.0);", "must be i32 or u32, not f32", "u32(1.0)"),
     ("let x = bufferView<u32>(&b, ¦-4);", "must not be negative", None),
+    ("let x = bufferArrayView<array<u32>>(&b, 0, ¦-1);", "must not be negative", None),
+    ("let x = bufferArrayView<Tail>(&b, 0, ¦8);", "must be 8 and a multiple of 8, not 8", None),
+    ("let x = bufferArrayView<Tail>(&b, 0, ¦20);", "must be 8 and a multiple of 8, not 20", None),
+    ("let x = ¦bufferView<Tail>(&f, 56);", "a view of 16 bytes at offset 56 is not within buffer<64>", None),
+    ("let p = &b; let x = *bufferView<u32>(¦*p, 0);", "argument 1 of 'bufferView' must be a pointer", "&*p"),
+    ("let x = *bufferView<u32>(¦list, 0);", "takes a pointer to a buffer, not array<u32>", "buffer;"),
+    ("let x = ¦bufferView<vec3f>(&f, 64);", "a view of 12 bytes at offset 64 is not within buffer<64>", None),
     ("let x = bufferView<vec4u>(&b, ¦20);", "offset 20 is not a multiple of 16", "for example 16"),
     ("let x = bufferArrayView<array<u32>>(&b, 0, ¦0);", "must be a multiple of 4, not 0", None),
     ("let x = bufferArrayView<array<u32>>(&b, 0, ¦6);", "must be a multiple of 4, not 6", None),
@@ -98,12 +111,20 @@ def test_invalid(text: str, said: str, hint: str | None) -> None:
 def test_what_is_not_supported_yet_is_said() -> None:
     with pytest.raises(WgslError, match="a buffer whose size is an override is not supported yet"):
         check(Source("override n = 4; var<workgroup> a: buffer<n>;"))
+    with pytest.raises(WgslError, match="'bufferLength' needs the language feature 'buffer_view'"):
+        check(
+            Source("var<private> a = 1; fn f() { _ = bufferLength(&a); }"), features=LANGUAGE_FEATURES - {"buffer_view"}
+        )
     with pytest.raises(WgslError, match="type 'buffer' needs the language feature 'buffer_view'"):
         check(Source("var<workgroup> a: buffer<4>;"), features=LANGUAGE_FEATURES - {"buffer_view"})
 
 
 def test_with_f16_a_size_may_be_a_multiple_of_2() -> None:
-    assert check(Source("enable f16; var<workgroup> a: buffer<6>;"))
+    for size in (2, 6, 10, 64):
+        assert check(Source(f"enable f16; var<workgroup> a: buffer<{size}>;"))
+    for size in (1, 3, 9):
+        with pytest.raises(WgslError, match="the size of a buffer must be a multiple"):
+            check(Source(f"enable f16; var<workgroup> a: buffer<{size}>;"))
 
 
 @pytest.mark.parametrize(

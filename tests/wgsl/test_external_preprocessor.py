@@ -135,3 +135,11 @@ def test_a_preprocessor_that_says_nothing_is_not_quoted():
 def test_a_marker_that_names_the_standard_input_is_the_shader(name):
     emit = f"print('# 7 \\'{name}\\'\\nconst a = ;'.replace(chr(39), chr(34)))"
     assert error("", preprocess=f'{PYTHON} "{emit}"').startswith("shader.wgsl:7:11: error: expected an expression")
+
+
+def test_a_command_may_write_as_much_as_is_allowed(monkeypatch):
+    monkeypatch.setattr(external_preprocessor, "MOST_BYTES", 1 << 20)
+    write = 'PYTHON "import sys; sys.stdout.write(chr(120) * COUNT)"'.replace("PYTHON", PYTHON)
+    assert len(run(write.replace("COUNT", str(1 << 20)))[0]) == 1 << 20
+    with pytest.raises(bankshot.WgslError, match="wrote more than 1 MiB"):
+        run(write.replace("COUNT", str((1 << 20) + 1)))

@@ -305,6 +305,12 @@ def test_the_limit_holds_to_the_node():
     assert error_of(f"const x = 1{' + 1' * MAX_NESTING};").code == "nesting-too-deep"
 
 
+def test_the_limit_holds_for_each_expression_of_a_function():
+    first = f"let a = 1{' + 1' * (MAX_NESTING // 2)}; let b = 2"
+    parse(Source(f"fn f() {{ {first}{' + 1' * (MAX_NESTING // 2)}; }}"))
+    assert error_of(f"fn f() {{ {first}{' + 1' * MAX_NESTING}; }}").code == "nesting-too-deep"
+
+
 def test_the_deepest_tree_can_be_printed():
     deepest = f"const x = {'(' * (MAX_NESTING - 1)}1{')' * (MAX_NESTING - 1)};\n"
     assert to_wgsl(parse(Source(deepest))) == deepest

@@ -63,6 +63,36 @@ def test_expressions_and_types_without_overrides() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("i32", 2**31 - 1),
+        ("i32", -(2**31)),
+        ("u32", 2**32 - 1),
+        ("u32", 0),
+        ("f32", 3.4028234663852886e38),
+        ("f16", 65504.0),
+        ("bool", True),
+        ("bool", False),
+    ],
+)
+def test_the_greatest_and_the_least_value_of_a_type(type_: str, value: float) -> None:
+    text = f"enable f16; override a: {type_}; @compute @workgroup_size(1) fn main() {{ _ = a; }}"
+    assert by_name(pipeline(text, a=value)) == {"a": value}
+    assert type(by_name(pipeline(text, a=value))["a"]) is type(value)
+    if type_ != "bool":
+        with pytest.raises(WgslError, match=f"is {type_}, which cannot hold"):
+            pipeline(
+                text,
+                a=value + (-1 if value <= 0 else 1) * (16 if type_ == "f16" else 2.0**103 if type_ == "f32" else 1),
+            )
+
+
+def test_a_number_is_a_bool() -> None:
+    text = "override a: bool; @compute @workgroup_size(1) fn main() { _ = a; }"
+    assert [by_name(pipeline(text, a=value))["a"] for value in (0, 1, 2, 0.0)] == [False, True, True, False]
+
+
 @pytest.mark.parametrize("key", ["width", "7", 7])
 def test_an_override_by_name_or_id(key: str | int) -> None:
     assert check(Source(TILED)).pipeline(overrides={key: 32}).workgroup_size == (32, 2, 1)
@@ -83,6 +113,11 @@ def test_a_given_override_is_not_evaluated() -> None:
         ({"width": -1}, "is u32, which cannot hold -1"),
         ({"width": 2**32}, "cannot hold"),
         ({"width": 1.5}, "cannot hold 1.5"),
+        ({"width": float("nan")}, "cannot hold nan"),
+        ({"width": float("inf")}, "cannot hold inf"),
+        ({"width": float("-inf")}, "cannot hold -inf"),
+        ({"width": 16, "7": 16}, "override 'width' is given twice"),
+        ({"width": 16, "fast": "yes"}, "override 'fast' is bool, but a str is given"),
         ({"width": "16"}, "a str is given"),
         ({"width": 16, "scale": 1e39}, "is f32, which cannot hold"),
         ({"width": 16, "scale": float("nan")}, "is f32, which cannot hold"),
@@ -128,6 +163,37 @@ def test_limits_can_be_raised_and_storage_only_warns() -> None:
     assert made.workgroup_bytes == 16896
     assert [w.code for w in made.warnings] == ["workgroup-storage"]
     assert module.pipeline(limits={**raised, "maxComputeWorkgroupStorageSize": 32768}).warnings == []
+
+
+@pytest.mark.parametrize(("megabytes", "fails"), [(1, False), (2, True)])
+def test_no_device_has_more_than_a_megabyte_of_workgroup_memory(megabytes: int, fails: bool) -> None:
+    text = f"""
+    @group(0) @binding(0) var<storage> x: array<u32, {1 << 24}>;
+    var<workgroup> a: u32;
+    var<workgroup> b: array<u32, {(megabytes << 18) - 4}>;
+    @compute @workgroup_size(1) fn main() {{ b[0] = x[0] + a; }}"""
+    module = check(Source(text))
+    assert [warning.code for warning in module.warnings] == ["workgroup-storage"] * fails
+    if fails:
+        with pytest.raises(WgslError, match="'main' uses 2097152 bytes of workgroup memory") as error:
+            module.pipeline()
+        (note,) = error.value.diagnostics[0].notes
+        assert note.message == f"'b' takes {4 * ((megabytes << 18) - 4)} bytes"
+    else:
+        assert module.pipeline().workgroup_bytes == 1 << 20
+
+
+def test_each_array_may_have_a_size_of_its_own() -> None:
+    text = """
+    override m: u32; override n: u32; override unused: u32;
+    var<workgroup> a: array<u32, m>; var<workgroup> b: array<u32, n * 2u>; var<workgroup> c: array<u32, unused>;
+    @compute @workgroup_size(1) fn main() { a[0] = b[0]; }"""
+    made = pipeline(text, m=3, n=5)
+    assert by_name(made) == {"m": 3, "n": 5}
+    assert sorted(str(type_) for type_ in made.store_types.values()) == ["array<u32, 10>", "array<u32, 3>"]
+    for missing in "mn":
+        with pytest.raises(WgslError, match=f"override '{missing}' has no value"):
+            pipeline(text, **{name: 1 for name in "mn" if name != missing})
 
 
 def test_an_unknown_limit() -> None:

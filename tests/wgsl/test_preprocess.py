@@ -306,6 +306,8 @@ def folder(tmp_path):
     (tmp_path / "sub" / "c.inc").write_text("#define C 1\nc2\n")
     (tmp_path / "lib" / "d.inc").write_text("d1")
     (tmp_path / "lib" / "open.inc").write_text("#if 1\n")
+    (tmp_path / "lib" / "comment.inc").write_text("x /* y\n")
+    (tmp_path / "lib" / "itself.inc").write_text('#include "itself.inc"\n')
     (tmp_path / "lib" / "twice.inc").write_bytes(b"\xff\xfe")
     return tmp_path
 
@@ -337,7 +339,13 @@ def test_without_includes_line_numbers_stay():
 
 @pytest.mark.parametrize(
     ("name", "code"),
-    [("open.inc", "unterminated-if"), ("twice.inc", "include-unreadable"), ("e.inc", "include-not-found")],
+    [
+        ("comment.inc", "unterminated-comment"),
+        ("itself.inc", "include-cycle"),
+        ("open.inc", "unterminated-if"),
+        ("twice.inc", "include-unreadable"),
+        ("e.inc", "include-not-found"),
+    ],
 )
 def test_bad_includes(folder, name, code):
     with pytest.raises(WgslError) as caught:
@@ -360,3 +368,16 @@ def test_each_line_of_a_directive_keeps_its_own_line():
     source = preprocess("#define SUM 1u + \\\n    2u + \\\n    3u + \\\n    4u\nconst all = SUM;\n", "m.wgsl")
     assert [source.place(source.line_start(n)).line for n in range(5)] == [1, 2, 3, 4, 5]
     assert source.line_text(4).split() == ["const", "all", "=", "1u", "+", "2u", "+", "3u", "+", "4u;"]
+
+
+@pytest.mark.parametrize(("files", "fails"), [(64, False), (65, True)])
+def test_so_many_files_may_include_each_other(tmp_path, files, fails):
+    for number in range(1, files):
+        (tmp_path / f"{number}.inc").write_text(f'#include "{number + 1}.inc"\n')
+    (tmp_path / f"{files}.inc").write_text("last\n")
+    if fails:
+        with pytest.raises(WgslError) as caught:
+            preprocess('#include "1.inc"', "m.wgsl", base_dir=tmp_path)
+        assert caught.value.diagnostics[0].code == "include-too-deep"
+    else:
+        assert preprocess('#include "1.inc"', "m.wgsl", base_dir=tmp_path).text.strip() == "last"

@@ -178,6 +178,12 @@ def test_kinds_of_types(type_: t.Type, constructible: bool, shareable: bool, con
     assert t.is_concrete(type_) is concrete
 
 
+@pytest.mark.parametrize(("kinds", "shareable"), [("uu", True), ("ub", False), ("bu", False), ("bb", False)])
+def test_a_struct_is_shareable_if_all_its_members_are(kinds: str, shareable: bool) -> None:
+    members = [(f"m{n}", {"u": t.U32, "b": t.BOOL}[kind], {}, None) for n, kind in enumerate(kinds)]
+    assert t.is_host_shareable(t.layout("S", members)) == shareable
+
+
 def test_a_struct_is_concrete_if_all_its_members_are() -> None:
     concrete, abstract = t.Member("a", t.F32, 0, 4, 4), t.Member("b", t.ABSTRACT_INT, 4, 4, 4)
     for members in ((concrete, abstract), (abstract, concrete), (abstract,)):

@@ -39,6 +39,16 @@ fn main(
 """
 
 UNIFORM = {
+    "an 'else' after an 'if' that assigns": "var x = 1u; if dims.x == 0 { x = lid.x; } "
+    "else { if x == 1 { barrier(); } }",
+    "a clause after one that assigns": "var x = 1u; switch dims.x { case 0: { x = lid.x; } "
+    "default { if x == 1 { workgroupBarrier(); } } }",
+    "after a branch that assigns and returns": "var x = 1u; if dims.x == 0 { x = lid.x; return; } "
+    "if x == 1 { workgroupBarrier(); }",
+    "after an 'else' that assigns and returns": "var x = 1u; if dims.x == 0 {} else { x = lid.x; return; } "
+    "if x == 1 { workgroupBarrier(); }",
+    "after both branches assign": "var x = lid.x; if dims.x == 0 { x = 1; } else { x = 2; } "
+    "if x == 1 { workgroupBarrier(); }",
     "at the top": "workgroupBarrier();",
     "a loop over a uniform bound": "for (var k = 0u; k < dims.x; k += 16) { workgroupBarrier(); }",
     "a branch on the workgroup": "if wid.x == 0 { workgroupBarrier(); }",
@@ -98,6 +108,9 @@ DIVERGENT = {
     "nor in the condition of a loop": "var x = lid.x; while dims.x == 0 && cleared(&x) {} if x == 0 { barrier(); }",
     "nor in an argument": "var x = lid.x; _ = select(1, 2, dims.x == 0 && cleared(&x)); if x == 0 { barrier(); }",
     "nor after a divergent left side": "var x = 1u; _ = lid.x == 0 && cleared(&x); if x == 0 { workgroupBarrier(); }",
+    "an 'else' that assigns": "var x = 1u; if dims.x == 0 {} else { x = lid.x; } if x == 1 { workgroupBarrier(); }",
+    "a clause that assigns and falls out": "var x = 1u; switch dims.x { case 0: { x = lid.x; } case 1: {} default {} } "
+    "if x == 1 { workgroupBarrier(); }",
     "a divergent switch": "switch lid.x { case 0: { workgroupBarrier(); } default {} }",
     "after a switch that a break leaves": "var x = 1u; switch dims.x { case 0: { x = lid.x; break; } default {} } "
     "if x == 1 { workgroupBarrier(); }",
@@ -239,3 +252,12 @@ def test_a_struct_of_inputs_is_uniform_if_each_member_is() -> None:
         check(Source(text.replace("MEMBER", "@builtin(local_invocation_index) lane: u32")))
     assert error.value.diagnostics[0].code == "non-uniform"
     assert ("'in' may differ between invocations", "in") in told(error.value.diagnostics[0])
+
+
+def test_what_fails_in_a_helper_is_told_there_alone():
+    helper = "fn where_read(x: u32) { if data[0] == x { workgroupBarrier(); } }\n@compute"
+    text = HEAD.replace("@compute", helper) + " where_read(lid.x); where_read(wid.x); }"
+    (warning,) = check(Source(text), uniformity="warning").warnings
+    assert warning.span is not None
+    assert warning.span.text == "workgroupBarrier()"
+    assert ("under this condition", "data[0] == x") in told(warning)

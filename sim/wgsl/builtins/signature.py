@@ -135,8 +135,7 @@ class Signature:
             return
         for env in self.closed:
             bound = dict(env)
-            for term, type_ in zip(self.params, args, strict=True):
-                _collect(term, type_, bound, self.open_variables)
+            _collect(self.params[0], args[0], bound, self.open_variables)  # which has all of them
             if bound.keys() >= self.open_variables.keys():
                 yield self._fix(bound)
 

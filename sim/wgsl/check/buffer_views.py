@@ -110,7 +110,7 @@ def _check_offset(e: Expressions, viewed: t.Type, space: str, offset: typed.Expr
 def _check_size(viewed: t.Type, size: typed.Expr) -> None:
     before, stride = t.tail_of(viewed) or (0, 1)
     known = _known(size)
-    if known is not None and (known < before + stride or (known - before) % stride):
+    if known is not None and (known < before + stride or known % stride != before % stride):
         wanted = f"{before} and a multiple of {stride}" if before else f"a multiple of {stride}"
         raise fail("view-bounds", f"the size of a view as {viewed} must be {wanted}, not {known}", size.span)
 

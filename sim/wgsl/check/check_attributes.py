@@ -50,7 +50,6 @@ ATTRIBUTES = {
     "workgroup_size": _rule("function"),
 }
 
-SEVERITIES = ("error", "warning", "info", "off")
 DIAGNOSTIC_RULES = ("derivative_uniformity", "subgroup_uniformity")
 
 NeedExtension = Callable[[str, str, Span], None]
@@ -102,14 +101,15 @@ def filters(attributes: list[tree.Attribute], warn: Callable[[Diagnostic], None]
     for attribute in attributes:
         if attribute.name != "diagnostic":
             continue
-        severity = word(attribute.args[0], SEVERITIES, "a severity")
-        rule_name = attribute.args[1]
-        rule = rule_name.name if isinstance(rule_name, tree.Ident) else ""
+        severity, rule_name = attribute.args
+        assert isinstance(severity, tree.Ident)
+        assert isinstance(rule_name, tree.Ident)
+        rule = rule_name.name
         if rule in found:
             first = Note("first given here", found[rule][1])
             raise fail("duplicate-diagnostic", f"diagnostic rule '{rule}' is filtered twice", attribute.span, first)
         check_rule(rule, rule_name.span, warn)
-        found[rule] = (severity, attribute.span)
+        found[rule] = (severity.name, attribute.span)
     return {rule: severity for rule, (severity, _) in found.items()}
 
 
@@ -117,10 +117,7 @@ def global_filters(directives: list[tree.Directive], warn: Callable[[Diagnostic]
     """Return the module's diagnostic filters, rule to severity. Raises `WgslError` for two severities of one rule."""
     found: dict[str, tuple[str, Span]] = {}
     for directive in directives:
-        (severity, span), (rule, rule_span) = directive.names[0], directive.names[1]
-        if severity not in SEVERITIES:
-            hint = did_you_mean(severity, SEVERITIES)
-            raise fail("unknown-name", f"'{severity}' is not a severity", span, hint=hint)
+        (severity, _), (rule, rule_span) = directive.names
         if rule in found and found[rule][0] != severity:
             first = Note(f"'{found[rule][0]}' here", found[rule][1])
             message = f"diagnostic rule '{rule}' is given two severities"

@@ -15,7 +15,6 @@ from . import fold
 from .check_attributes import check_attributes
 from .check_expressions import not_early
 from .check_io import check_interface, io_attributes
-from .scopes import Scope
 
 if TYPE_CHECKING:
     from .check_expressions import Expressions
@@ -42,16 +41,9 @@ def declare_function(e: Expressions, decl: tree.Function) -> typed.Function:
     function.result_attrs = _result_attributes(e, decl, result, stage)
     function.must_use = _must_use(decl, found)
     _stage_attributes(e, function, found)
-    _check_names(params)
     if stage:
         check_interface(function, decl.result.span if decl.result else None)
     return function
-
-
-def _check_names(params: list[typed.Variable]) -> None:
-    scope = Scope()
-    for param in params:
-        scope.declare(param.name, param, param.span)
 
 
 def _parameter(e: Expressions, param: tree.Param, stage: str | None) -> typed.Variable:
@@ -83,8 +75,9 @@ def _check_pointer(e: Expressions, param: tree.Param, pointer: t.Pointer) -> Non
 
 def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | None, stage: str | None) -> t.IoAttributes:
     found = check_attributes(decl.result_attributes, "return type", e.need_extension)
-    if decl.result is None or result is None:
+    if result is None:
         return {}
+    assert decl.result is not None
     if not t.is_constructible(result):
         message = f"function '{decl.name}' cannot return a value of type {result}, which cannot be copied"
         hint = "write the result through a pointer that is a parameter"

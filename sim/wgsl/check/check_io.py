@@ -80,7 +80,7 @@ _SAMPLINGS = ("center", "centroid", "sample", "first", "either")
 
 def io_attributes(e: Expressions, found: dict[str, tree.Attribute], type_: t.Type, what: str) -> t.IoAttributes:
     """Check the io attributes of a parameter, member or result of type `type_`, regardless of the stage:
-    {"builtin": name, "location": n, "blend_src": n, "interpolate": (type, sampling), "invariant": True}."""
+    {"builtin": name, "location": n, "blend_src": n, "interpolate": (type, sampling)}."""
     attrs = t.IoAttributes()
     if attribute := found.get("builtin"):
         attrs["builtin"] = _builtin_value(e, attribute, type_)
@@ -95,10 +95,8 @@ def io_attributes(e: Expressions, found: dict[str, tree.Attribute], type_: t.Typ
         _need(attrs, "location", attribute, "only for something with a @location")
         if attrs.get("blend_src", 0) > 1:
             raise fail("attribute-value", f"@blend_src must be 0 or 1, not {attrs.get('blend_src')}", attribute.span)
-    if attribute := found.get("invariant"):
-        if attrs.get("builtin") != "position":
-            raise fail("misplaced-attribute", "@invariant is only for @builtin(position)", attribute.span)
-        attrs["invariant"] = True
+    if (attribute := found.get("invariant")) and attrs.get("builtin") != "position":
+        raise fail("misplaced-attribute", "@invariant is only for @builtin(position)", attribute.span)
     if "builtin" in attrs and "location" in attrs:
         raise fail(
             "misplaced-attribute", f"{what} cannot be a built-in value and have a location", found["location"].span

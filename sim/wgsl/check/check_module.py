@@ -266,7 +266,6 @@ class ModuleScope:
             raise not_early(init, f"the initializer of override '{decl.name}'", "a const- or override-expression")
         override = typed.Override(decl.name, type_, decl.name_span, self._override_id(e, found.get("id")), init)
         self.made.overrides.append(override)
-        self.uses[override] = e.uses
         return override
 
     def _override_id(self, e: Expressions, attribute: tree.Attribute | None) -> int | None:

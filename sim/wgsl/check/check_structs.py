@@ -24,8 +24,6 @@ MAX_MEMBERS = 1023  # spec, "Limits"
 
 def struct_type(e: Expressions, decl: tree.Struct) -> t.Struct:
     """Check a struct declaration, and lay it out in memory. Raises `WgslError`."""
-    if not decl.members:
-        raise fail("empty-struct", f"struct '{decl.name}' needs at least one member", decl.name_span)
     if len(decl.members) > MAX_MEMBERS:
         message = f"struct '{decl.name}' has {len(decl.members)} members, more than {MAX_MEMBERS}"
         raise fail("limit", message, decl.name_span)

@@ -53,10 +53,9 @@ def convert(expr: typed.Expr, to: t.Type) -> typed.Expr:
     """Apply an automatic conversion that is feasible."""
     if expr.type == to:
         return expr
-    if isinstance(expr, typed.Const):
-        value = None if expr.value is None else const_eval.convert(expr.value, expr.type, to, expr.span)
-        return typed.Const(to, expr.span, value)
-    return typed.Convert(to, expr.span, expr)
+    assert isinstance(expr, typed.Const)  # only constants may be abstract
+    value = None if expr.value is None else const_eval.convert(expr.value, expr.type, to, expr.span)
+    return typed.Const(to, expr.span, value)
 
 
 def concrete(expr: typed.Expr) -> typed.Expr:
@@ -291,11 +290,11 @@ class Substitution:
             case typed.Swizzle():
                 return swizzle(parts[0], expr.components, span)
             case typed.Load():
-                return typed.Load(expr.type, span, parts[0])
+                return typed.Load(expr.type, span, *parts)
             case typed.AddressOf():
-                return typed.AddressOf(self.type(expr.type), span, parts[0])
+                return typed.AddressOf(self.type(expr.type), span, *parts)
             case typed.Deref():
-                return typed.Deref(self.type(expr.type), span, parts[0])
+                return typed.Deref(self.type(expr.type), span, *parts)
             case typed.Call():
                 return typed.Call(expr.type, span, expr.function, parts)
             case _:

@@ -337,9 +337,9 @@ def _count_hint(name: str, args: tuple[t.Type, ...], spans: Sequence[Span]) -> s
     return None
 
 
-def _members_hint(target: t.Type) -> str | None:
+def _members_hint(target: t.Struct) -> str | None:
     """Return a hint that lists the members of a struct, if there are few."""
-    if not isinstance(target, t.Struct) or len(target.members) > _MOST_MEMBERS:
+    if len(target.members) > _MOST_MEMBERS:
         return None
     return f"its members are {', '.join(f'{member.name}: {member.type}' for member in target.members)}"
 

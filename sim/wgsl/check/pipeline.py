@@ -142,7 +142,7 @@ def _as_type(given: typed.OverrideValue, override: typed.Override) -> typed.Valu
         return bool(value)
     if type_ in (t.I32, t.U32):
         low, high = (-(2**31), 2**31 - 1) if type_ == t.I32 else (0, 2**32 - 1)
-        if value != value or value in (math.inf, -math.inf) or int(value) != value or not low <= value <= high:
+        if not math.isfinite(value) or int(value) != value or not low <= value <= high:
             raise fail("override-value", f"override '{name}' is {type_}, which cannot hold {value}", override.span)
         return int(value)
     try:

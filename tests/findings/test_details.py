@@ -1,0 +1,200 @@
+"""What findings say of places that run several times, of parts of structs, of composed builtins, and of who waits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.sim.findings.table import depending_on
+
+HEAD = """struct Pair { a: u32, b: u32, c: array<u32, 2> }
+struct Flags { spare: u32, ready: array<atomic<u32>, 4> }
+@group(0) @binding(0) var<storage, read_write> y: array<u32, 8>;
+@group(0) @binding(1) var<storage, read_write> flags: Flags;
+@group(0) @binding(2) var<storage, read_write> f: array<f32, 8>;
+var<workgroup> t: array<u32, 4>;
+var<workgroup> pair: Pair;
+var<workgroup> own: atomic<u32>;
+fn put(v: u32) { t[0] = v; }
+fn five() { t[0] = 5u; }
+fn six() { t[0] = 6u; }
+@compute @workgroup_size(4)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u) {
+    _ = &y; _ = &flags; _ = &f;
+"""
+LINES = {name: 1 + HEAD[: HEAD.index(f"fn {name}(")].count("\n") for name in ("put", "five", "six")}
+LINES["body"] = 1 + HEAD.count("\n")
+
+
+def run(body, groups=1, **options):
+    bindings = {"y": np.zeros(8, np.uint32), "flags": np.zeros(5, np.uint32), "f": np.zeros(8, np.float32)}
+    return bankshot.simulate(f"{HEAD}{body}\n}}", grid=groups, bindings=bindings, **options)
+
+
+def only(body, code, groups=1, **options):
+    (found,) = [each for each in run(body, groups, **options).findings if each.code == code]
+    return found
+
+
+BARRIER = "workgroupBarrier();"
+RESULT = f"{BARRIER} if i == 0u {{ y[0] = t[0]; }}"
+
+
+@pytest.mark.parametrize(
+    ("body", "count", "verdict"),
+    [
+        ("put(7u);", 3, "same-value"),
+        (f"put(7u); {BARRIER} put(7u);", 6, "same-value"),
+        ("put(i + 5u);", 3, "harmful"),
+        (f"put(7u); {BARRIER} put(i + 5u);", 6, "harmful"),
+        (f"put(i + 5u); {BARRIER} put(7u);", 6, "unseen"),
+    ],
+)
+def test_one_place_that_races_in_two_calls_is_one_race(body, count, verdict):
+    found = only(f"{body} {RESULT}", "race")
+    assert (found.count, found.verdict) == (count, verdict)
+    assert found.span.line == LINES["put"]
+
+
+def test_two_places_that_race_in_either_order_are_one_race():
+    first = "if i == 0u { five(); } if i == 1u { six(); }"
+    second = "if i == 1u { six(); } if i == 0u { five(); }"
+    assert only(f"{first} {RESULT}", "race").count == 1
+    found = only(f"{first} {BARRIER} {second} {RESULT}", "race")
+    assert (found.count, found.span.line, found.notes[0].span.line) == (2, LINES["six"], LINES["five"])
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        ("let v = pair; y[i] = v.a;", "harmful"),
+        ("let v = pair; y[i] = v.b;", "harmful"),
+        ("let v = pair; y[i] = v.c[1];", "harmful"),
+        ("let v = pair; y[i] = v.a * 0u;", "unseen"),
+        ("pair.a = 1u; workgroupBarrier(); y[i] = pair.b;", "harmful"),
+        ("pair.c[0] = 1u; workgroupBarrier(); y[i] = pair.c[1];", "harmful"),
+        ("y[i] = t[i] & 0u;", "unseen"),
+        ("y[i] = t[i];", "harmful"),
+    ],
+)
+def test_the_verdict_of_unwritten_memory_is_about_the_part_that_is_read(body, verdict):
+    assert {each.verdict for each in run(body).findings if each.code == "uninit"} == {verdict}
+
+
+def test_each_read_of_an_unwritten_member_is_judged_alone():
+    found = {each.span.text: each.verdict for each in run("y[0] = pair.a;\ny[1] = pair.b & 0u;").findings
+             if each.code == "uninit"}  # fmt: skip
+    assert found == {"pair.a": "harmful", "pair.b": "unseen"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "code", "words"),
+    [
+        ("length(vec2f(big, 0))", "not-finite", "fma(2e+38, 2e+38, 0.0) = inf in length"),
+        ("distance(big, -big)", "not-finite", "2e+38 - -2e+38 = inf in distance"),
+        ("big * big", "not-finite", "computes 2e+38 * 2e+38 = inf"),
+        ("big + big", "not-finite", "computes 2e+38 + 2e+38 = inf"),
+        ("-big - big", "not-finite", "computes -2e+38 - 2e+38 = -inf"),
+        ("exp(big)", "not-finite", "computes exp(2e+38) = inf"),
+        ("zero / zero", "not-finite", "computes 0.0 / 0.0 = nan"),
+        ("zero % zero", "not-finite", "= nan"),
+        ("pow(zero - 2.0, 0.5)", "not-finite", "pow(-2.0, 0.5) = nan"),
+        ("f32(u32(big))", "conversion", "computes u32(2e+38) = 4294967040"),
+        ("f32(7u / i)", "division-by-zero", "computes 7 / 0 = 7"),
+        ("f32(7u % i)", "division-by-zero", "computes 7 % 0 = 0"),
+        ("f32(1u << (i + 40u))", "shift-count", "computes 1 << 40 = 256"),
+    ],
+)
+def test_what_a_check_computed(expression, code, words):
+    body = f"if i == 0u {{ let zero = f32(i); let big = 2e38 + zero; f[0] = {expression}; }}"
+    found = only(body, code)
+    assert (found.count, found.lanes, found.workgroup) == (1, (0,), (0, 0, 0))
+    assert words in found.message
+    assert (" in " in found.message.partition(" = ")[2]) == (" in " in words)
+
+
+SPIN = "while atomicLoad(&flags.ready[{}]) == 0u {{ }}"
+
+
+@pytest.mark.parametrize(
+    ("body", "groups", "notes"),
+    [
+        (
+            SPIN.format(2),
+            1,
+            ["invocation 0 of workgroup (0, 0, 0) and 3 more like it wait for flags.ready[2] here; "
+             "all others that could store to flags have ended"],
+        ),
+        (
+            f"if i == 2u {{ {SPIN.format('0')} }}",
+            1,
+            ["invocation 2 of workgroup (0, 0, 0) waits for flags.ready[0] here; "
+             "all others that could store to flags have ended"],
+        ),
+        (
+            f"if i >= 2u {{ {SPIN.format('i')} }}",
+            1,
+            ["invocation 2 of workgroup (0, 0, 0) waits for flags.ready[2] here; "
+             "all others that could store to flags have ended",
+             "invocation 3 of workgroup (0, 0, 0) waits for flags.ready[3] here; "
+             "all others that could store to flags have ended"],
+        ),
+        (
+            "if i == 0u { while atomicLoad(&own) == 0u { } }",
+            1,
+            ["invocation 0 of workgroup (0, 0, 0) waits for own here; all others that could store to own have ended"],
+        ),
+    ],
+)  # fmt: skip
+def test_who_waits_for_which_element(body, groups, notes):
+    found = only(body, "endless-loop", groups)
+    assert [note.message for note in found.notes] == notes
+
+
+def test_invocations_that_wait_at_a_barrier_for_one_that_spins():
+    body = f"if i == 1u {{ {SPIN.format(1)} }}\nworkgroupBarrier();\natomicStore(&flags.ready[1], 1u);"
+    found = only(body, "endless-loop")
+    assert [note.message for note in found.notes] == [
+        "invocation 1 of workgroup (0, 0, 0) waits for flags.ready[1] here; "
+        "invocation 0 of workgroup (0, 0, 0) could still store to flags, but waits, too",
+        f"3 invocations wait at a barrier in line {LINES['body'] + 1}",
+    ]
+
+
+def test_what_a_finding_in_one_workgroup_depends_on():
+    """An occurrence may depend on the lanes alone, on the data that they compute, or on other workgroups."""
+    of_lanes, of_data, of_workgroups = map(depending_on, ("lanes", "data", "workgroups"))
+    assert {"out-of-bounds", "barrier-divergence"} <= of_lanes
+    assert {"not-finite", "division-by-zero", "shift-count", "conversion"} == of_data
+    assert {"race", "endless-loop", "schedule-dependent", "weak-order"} <= of_workgroups
+    assert not of_lanes & of_data | of_lanes & of_workgroups | of_data & of_workgroups
+
+
+VECTORS = """@group(0) @binding(0) var<storage, read_write> v: array<vec4u, 2>;
+var<workgroup> q: array<vec4u, 2>;
+@compute @workgroup_size(2)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u) {
+    _ = &v; _ = &q;
+"""
+ALONE = "give each invocation a vector of its own, or use an array of scalars"
+
+
+@pytest.mark.parametrize(
+    ("body", "groups", "hint"),
+    [
+        ("q[0][i] = i;", 1, ALONE),
+        ("v[0][i] = i;", 1, ALONE),
+        ("if i == 0u { q[0].x = 1u; }\nif i == 1u { q[0].y = 2u; }", 1,
+         f"put workgroupBarrier() between line 6 and line 7, or {ALONE}"),
+        ("if i == 0u { v[0].x = 1u; }\nif i == 1u { v[0].y = 2u; }", 1,
+         f"put storageBarrier() between line 6 and line 7, or {ALONE}"),
+        ("if i == 0u { v[0][w.x] = 1u; }", 2, ALONE),
+        ("if i + w.x == 0u { v[0].x = 1u; }\nif i == 0u && w.x == 1u { v[0].y = 2u; }", 2, ALONE),
+    ],
+)  # fmt: skip
+def test_the_advice_for_components_of_one_vector(body, groups, hint):
+    run = bankshot.simulate(f"{VECTORS}{body}\n}}", grid=groups, bindings={"v": np.zeros((2, 4), np.uint32)})
+    (found,) = run.findings
+    assert (found.code, found.hint) == ("component-race", hint)
+    assert [f" of workgroup ({n}, 0, 0)" in found.message for n in (0, 1)] == [groups > 1] * 2
