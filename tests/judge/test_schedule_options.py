@@ -94,10 +94,14 @@ def test_an_exploration_fails_by_findings_that_are_not_allowed(codes, outcome, s
 
 @pytest.mark.parametrize(
     ("names", "within", "wrong"),
-    [("fair,nonsense", "fair", "--progress cannot be 'nonsense'"), ("fair", "nonsense", "--within cannot be 'nonsense'"),
-     ("nonsense", "other", "--progress cannot be 'nonsense'"), ("all,fair", "fair", "--progress cannot be 'all'"),
-     ("all", "", "--within cannot be ''")],
-)  # fmt: skip
+    [
+        ("fair,nonsense", "fair", "--progress cannot be 'nonsense'"),
+        ("fair", "nonsense", "--within cannot be 'nonsense'"),
+        ("nonsense", "other", "--progress cannot be 'nonsense'"),
+        ("all,fair", "fair", "--progress cannot be 'all'"),
+        ("all", "", "--within cannot be ''"),
+    ],
+)
 def test_unknown_progress_models_are_named(names, within, wrong):
     with pytest.raises(UsageError, match=f"^{wrong}; the progress models are "):
         ProgressModels.parse(names, within)
@@ -105,8 +109,13 @@ def test_unknown_progress_models_are_named(names, within, wrong):
 
 @pytest.mark.parametrize(
     ("names", "models"),
-    [("all", ("fair", "hsa", "obe", "hsa+obe", "lobe", "none")), ("obe,hsa", ("obe", "hsa")), ("fair", ("fair",)), ("fair,,", ("fair",)),
-     ("", ())],
-)  # fmt: skip
+    [
+        ("all", ("fair", "hsa", "obe", "hsa+obe", "lobe", "none")),
+        ("obe,hsa", ("obe", "hsa")),
+        ("fair", ("fair",)),
+        ("fair,,", ("fair",)),
+        ("", ()),
+    ],
+)
 def test_progress_models_are_named_in_order(names, models):
     assert ProgressModels.parse(names, "hsa") == ProgressModels(models, "hsa")
