@@ -102,6 +102,18 @@ def test_rules_need_no_outputs_of_a_reference_that_is_to_be_written(case):
     assert [*case_run.expected_outputs(case('y = "exact"', kernel=RIGHT))] == ["y"]
 
 
+def test_arrays_of_other_names_than_a_reference_takes_are_an_error_with_its_place(case):
+    made = case(kernel='reference = "matmul"')
+    with pytest.raises(UsageError, match=r"scale.toml:5:13: reference matmul takes .* and the bindings are x, y, params"):
+        case_run.find_reference(made)
+
+
+def test_a_reference_that_is_missing_is_found_before_the_run(case, monkeypatch):
+    monkeypatch.setattr(audits, "_simulate", lambda *_: pytest.fail("the kernel ran"))
+    with pytest.raises(UsageError, match="none"):
+        audit(case(kernel='reference = "refs.py:none"'), Options(gpu=False))
+
+
 # ---- on both sides -------------------------------------------------------------------------------------
 
 
@@ -131,6 +143,17 @@ def test_wgpu_runs_the_text_of_the_case_or_another(case, monkeypatch, text):
     assert source == (text or SHADER)
     assert {*bindings} - {*made.bindings} == ({*case_run.kept_floats.DATA} if text else set())
     assert (named["slots"] is None, named["module"] is None) == (text is not None, text is not None)
+
+
+@pytest.mark.parametrize(("given", "repeats"), [({}, 1), ({"repeats": 3}, 3)])
+def test_wgpu_runs_a_case_once_or_as_often_as_asked(case, monkeypatch, given, repeats):
+    begun = []
+    monkeypatch.setattr(
+        case_run.gpu, "begin", lambda *_, **named: begun.append(named["repeats"]) or SimpleNamespace(done=lambda: 7)
+    )
+    assert case_run.run_on_gpu(case(), None, **given) == 7
+    case_run.begin_on_gpu(case(), None, **given)
+    assert begun == [repeats, repeats]
 
 
 # ---- what an audit leaves out --------------------------------------------------------------------------

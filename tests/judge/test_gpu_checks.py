@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import bankshot
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.judge import case_run, output_checks
 from bankshot.oracle.judge.output_checks import OutputCheck, gpu_checks, reference_check
@@ -125,6 +126,29 @@ def test_an_output_kept_as_bits_has_no_bounds(simulated, reruns):
         "no bound is derived for floats kept as bits; give a tolerance in [expect]: "
         'gpu = { out = { rule = "close", rtol = 1e-3, atol = 1e-3 } }'
     )
+
+
+@pytest.mark.parametrize(
+    ("type_", "output", "bits"),
+    [
+        ("array<u32>", np.zeros(2, np.float32), True),
+        ("array<atomic<i32>>", np.zeros(2, np.float32), True),
+        ("array<f32>", np.zeros(2, np.float32), False),
+        ("array<u32>", np.zeros(2, np.uint32), False),
+        ("array<vec2<u32>>", np.zeros((2, 2), np.float32), True),
+        ("S", np.zeros(1, [("a", np.float32), ("b", np.uint32)]), True),  # words of structs
+        ("S", np.zeros(2, np.uint32), False),
+        ("array<u32>", b"1234", False),
+        ("array<u32>", [np.zeros(2, np.float32)], False),
+    ],
+)
+def test_floats_may_be_kept_as_the_bits_of_integers(type_, output, bits):
+    text = f"""struct S {{ a: f32, b: u32 }}
+        @group(0) @binding(0) var<storage, read_write> y: {type_};
+        @group(0) @binding(1) var<storage, read_write> other: array<u32>;
+        @compute @workgroup_size(1) fn main() {{ _ = &y; _ = &other; }}"""
+    run = SimpleNamespace(pipeline=bankshot.check(text).pipeline(), outputs={"y": output})
+    assert output_checks._keeps_bits(run, "y") == bits
 
 
 def test_reruns_on_the_gpu_take_its_case_and_adapter(simulated, reruns, monkeypatch):

@@ -20,6 +20,7 @@ from bankshot.oracle.wgpu_client.gpu_run import GpuRun
 from tests.scaling import PARAMS, SHADER, manifest
 
 LLVMPIPE = AdapterInfo("llvmpipe", "CPU", "Vulkan", "llvmpipe", "1", "0")
+NVIDIA = AdapterInfo("GeForce", "DiscreteGPU", "Vulkan", "NVIDIA", "1", "0")
 UNKNOWN = AdapterInfo("Mystery 3000", "DiscreteGPU", "Vulkan", "mystery", "1", "0")
 
 
@@ -69,6 +70,19 @@ def test_a_diff_has_the_seconds_of_the_adapters_clock(case, monkeypatch):
     done = diff.diff(case, None, diff.Options(device="lavapipe"))
     assert [check.ok for check in done.outputs] == [True]
     assert done.seconds["kernel on llvmpipe"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("info", "asked", "device"),
+    [(LLVMPIPE, None, "lavapipe"), (LLVMPIPE, "nvidia", "nvidia"), (UNKNOWN, None, "lavapipe"),
+     (UNKNOWN, "nvidia", "nvidia"), (NVIDIA, None, "nvidia"), (NVIDIA, "lavapipe", "lavapipe")],
+)  # fmt: skip
+def test_a_diff_is_made_as_the_device_asked_for_or_the_adapters(case, monkeypatch, info, asked, device):
+    monkeypatch.setattr(diff, "require_adapter", lambda name: info)
+    made = GpuRun({"y": np.float32(2.5) * case.arrays["x"]}, info, (9.0,), (0.5, 0.25, 0.75), took=1.5)
+    monkeypatch.setattr(diff, "run_on_gpu", lambda case, adapter: made)
+    done = diff.diff(case, None, diff.Options(device=asked))
+    assert (done.device, done.ok, f"simulator as {device}" in done.seconds) == (device, True, True)
 
 
 def test_the_adapter_of_an_audit_is_the_first():
