@@ -126,6 +126,13 @@ def test_workgroups_of_one_invocation_divide_by_nothing():
     assert _dispatch(*used("if id.x < p.n { y[0] = 1u; }", lanes="1")) == (["n", 1, 1], {"n": 1})
 
 
+def test_what_a_kernel_may_write_is_no_size():
+    """Neither is a number of a variable whose place is that of a size in another."""
+    declared = "@group(0) @binding(9) var<storage, read_write> limit: u32;"
+    body = "if id.x < limit { y[0] = 1u; } if id.x < p.n + count { y[1] = 1u; }"
+    assert _dispatch(*used(body, declared=declared)) == (["ceil(n / 8 + count / 8)", 1, 1], {})
+
+
 # ---- forms as text -----------------------------------------------------------------------------------
 
 N, M, OTHER = Atom("size", "n"), Atom("size", "m"), Atom("size", "unnamed")
