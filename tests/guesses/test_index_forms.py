@@ -112,7 +112,6 @@ FORMS = {
     "id.x << 31u": "2147483648 * global.0",
     "id.x >> 0u": "global.0",
     "id.x << 0u": "global.0",
-    "id.x / 0u": "?",
     "id.x << n": "?",
     "id.x / n": "?",
     "min(id.x, n)": "global.0",

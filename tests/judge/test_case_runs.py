@@ -104,7 +104,8 @@ def test_rules_need_no_outputs_of_a_reference_that_is_to_be_written(case):
 
 def test_arrays_of_other_names_than_a_reference_takes_are_an_error_with_its_place(case):
     made = case(kernel='reference = "matmul"')
-    with pytest.raises(UsageError, match=r"scale.toml:5:13: reference matmul takes .* and the bindings are x, y, params"):
+    words = r"scale.toml:5:13: reference matmul takes .* and the bindings are x, y, params"
+    with pytest.raises(UsageError, match=words):
         case_run.find_reference(made)
 
 
