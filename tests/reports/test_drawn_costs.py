@@ -141,7 +141,7 @@ A, B = np.zeros((2, 4), np.float32), np.zeros((3, 2), np.float32)
 
 def test_a_walk_shows_after_how_many_barriers_elements_are_loaded():
     """Elements 0 and 1 of A, then 1 and 2; elements 4 to 7 at once, by lanes that load 2; the last of B at the end."""
-    one = traced(asked([0, 4], variable="A"), asked([4, 8], variable="A", epoch=1), asked([4, 4], "store", "A", epoch=1),
+    one = traced(asked([0, 4], variable="A"), asked([4, 8], variable="A", epoch=1), asked([4], "store", "A", 0, 1),
                  asked([16, 24, -1], variable="A", epoch=2, width=8), asked([20, -1], variable="B", epoch=3),
                  A=A, B=B)  # fmt: skip
     figure = figures.walk(one, ["A", "B"])
@@ -179,7 +179,7 @@ def counted(name, kind, requests, sectors, ideal, lines):
 
 def test_sectors_are_drawn_for_each_request():
     run = SimpleNamespace(sites=[counted("x", "load", 2, 8, 6, 4), counted("x", "load", 2, 24, 6, 8),
-                                 counted("x", "store", 2, 900, 900, 900), counted("y", "load", 2, 16, 8, 2)])  # fmt: skip
+                                 counted("x", "store", 2, 900, 9, 9), counted("y", "load", 2, 16, 8, 2)])  # fmt: skip
     figure = figures.sectors_per_request({"of x": (run, "x"), "of y": (run, "y")})
     (axis,) = figure.axes
     assert [[bar.get_width() for bar in bars] for bars in axis.containers] == [[8, 8], [3, 4], [3, 1]]
