@@ -285,7 +285,9 @@ VALUES = {
     "of several outputs": (
         [{"y": words(1), "z": words(3)}, {"y": words(2), "z": words(4)}], ["y[0] = 1, z[0] = 3", "y[0] = 2, z[0] = 4"]
     ),
-    "by the third": ([{"y": words(1, 1)}, {"y": words(1, 1)}, {"y": words(1, 2)}], ["y[1] = 1", "y[1] = 1", "y[1] = 2"]),
+    "by the third": (
+        [{"y": words(1, 1)}, {"y": words(1, 1)}, {"y": words(1, 2)}], ["y[1] = 1", "y[1] = 1", "y[1] = 2"]
+    ),
     "nothing differs": ([{"y": words(1)}, {"y": words(1)}], ["y[0] = 1", "y[0] = 1"]),
     "eight": ([{"y": words(*range(8))}], [", ".join(f"y[{n}] = {n}" for n in range(8))]),
     "nine": ([{"y": words(*range(9))}], [", ".join(f"y[{n}] = {n}" for n in range(8)) + ", …"]),
@@ -370,8 +372,8 @@ def test_at_most_twenty_four_steps_are_shown(many, more):
 
 def test_progress_barriers_and_findings_follow():
     def decided(memory, sentence):
-        return SimpleNamespace(model="hsa", within="fair", ends=False, never=["lane 1"], sentence=sentence, memory=memory,
-                               way=[move(0, span=None)], cycle=[move(1)])  # fmt: skip
+        return SimpleNamespace(model="hsa", within="fair", ends=False, never=["lane 1"], sentence=sentence,
+                               memory=memory, way=[move(0, span=None)], cycle=[move(1)])  # fmt: skip
 
     barrier = SimpleNamespace(sentence="line 3 matters", span=SimpleNamespace(line=3), matters=True, outcomes=2)
     text, entry = explored(
