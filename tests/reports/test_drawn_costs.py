@@ -88,6 +88,8 @@ def test_layouts_are_bars_by_pitch():
     assert axis.get_ylim() == (0, pytest.approx(118.8))
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("PITCH, in elements", "wavefronts of tile")
     assert labels(figure) == ["ideal wavefronts", "excess: bank conflicts"]
+    assert all(tick % 1 == 0 for tick in axis.get_xticks())
+    assert [each.get_text() for each in axis.get_yticklabels()][:2] == ["0", "20"]
 
 
 def test_a_layout_that_is_best_as_written_has_one_mark():
@@ -119,6 +121,7 @@ def test_a_timeline_has_a_row_for_each_slot_and_a_line_for_each_barrier():
     assert first.get_ylim()[0] > first.get_ylim()[1]  # the first slot is at the top
     assert [not axis.get_xlabel() for axis in figure.axes] == [True, False]
     assert labels(figure) == ["written", "read"]
+    assert all(tick % 1 == 0 for axis in figure.axes for tick in axis.get_xticks())
 
 
 # ---- global memory -------------------------------------------------------------------------------------
@@ -206,6 +209,7 @@ def test_runs_lie_under_the_roof_at_their_intensity():
         "0.5 FLOP/byte: copy, copy too", "10 FLOP/byte: ridge", "20 FLOP/byte: busy"
     ]  # fmt: skip
     assert len({(line.get_marker(), line.get_color()) for line in marks}) == 3
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == [line.get_label() for line in marks]
     assert roof.get_xdata().tolist() == [0.25, 10, 60]
     assert roof.get_ydata().tolist() == [2.5, 100, 100]
     assert list(ridge.get_xdata()) == [10, 10]
@@ -273,6 +277,9 @@ def test_lines_of_utilization_are_told_apart():
     assert [line.get_marker() for line in axis.lines] == list("osD^vPo")
     assert [line.get_linestyle() for line in axis.lines] == ["-", "--", ":", "-", "--", ":", "-"]
     assert [line.get_color() for line in axis.lines] == [*figures.CYCLE, figures.CYCLE[0]]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == list(names)
+    assert axis.get_xscale() == "log"
+    assert axis.get_xticks(minor=True).size == 0
     assert [line.get_markersize() for line in axis.lines] == [11, 8, 5, 4, 4, 4, 4]
 
 
