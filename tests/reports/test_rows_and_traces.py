@@ -163,7 +163,8 @@ def test_a_trace_of_slices_and_barriers():
     barriers = (SimpleNamespace(name="workgroupBarrier", place="k.wgsl:5", epoch=0),)
     made = [*chrome_trace.events(Timeline({"a": 1, "b": 1}, 2, slices, barriers))]
     assert [(e["name"], e["ts"], e["dur"], e["pid"], e["tid"]) for e in made if e["ph"] == "X"] == [
-        ("write", 0, 900.0, 1, 1), ("read", 1000, 450.0, 1, 1), ("write", 1450.0, 450.0, 1, 1), ("read", 1000, 900.0, 2, 2),
+        ("write", 0, 900.0, 1, 1), ("read", 1000, 450.0, 1, 1), ("write", 1450.0, 450.0, 1, 1),
+        ("read", 1000, 900.0, 2, 2),
     ]  # fmt: skip
     assert [e["args"] for e in made if e["ph"] == "X"][2] == {
         "lanes": 8, "places": ["k.wgsl:3"], "requests": 2, "epoch": 1,
