@@ -215,6 +215,13 @@ def test_lanes_may_be_served_in_another_order():
     assert shared_memory.access(SMALL, addresses, ALL, 8, True) == (4, 4)
 
 
+def test_lanes_that_a_small_subgroup_lacks_are_left_out_of_the_order():
+    """Of the order 3, 2, 1, 0, 5, 4 of six lanes, three lanes have 2, 1 and 0: a group of two, and one."""
+    swapped = replace(SMALL, lane_order={8: (3, 2, 1, 0, 5, 4)})
+    assert shared_memory.access(swapped, 16 * np.arange(3), ALL[:3], 8, True) == (2 + 1, 2)
+    assert shared_memory.access(SMALL, 16 * np.arange(3), ALL[:3], 8, True) == (2 + 1, 2)
+
+
 def test_atomics_collide_in_banks():
     on = np.array([1, 1, 1, 0, 1, 0, 0, 0], bool)
     addresses = np.array([0, 16, 4, 0, 8, 8, 8, 8])

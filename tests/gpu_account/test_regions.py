@@ -23,6 +23,7 @@ var<workgroup> c: atomic<u32>;
 var<private> p: f32;
 override LATE: bool;
 fn f(x: u32) -> u32 {{ return x; }}
+fn late(x: u32) -> u32 {{ let a = x; var b = a; return b; }}
 fn early(x: u32) -> u32 {{ if x == 1u {{ return 2u; }} return x; }}
 fn at(q: ptr<function, u32>) {{ *q = 1u; }}
 @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {{
@@ -62,6 +63,7 @@ ACCESSES = {
     "_ = s[i].v;": ["load storage s 12"],
     "_ = s[i].m;": ["load storage s 12", "load storage s 12 part 1 at 16"],
     "_ = s[i].l;": [],  # a value of which only parts could be loaded
+    "_ = s[y[0]].l;": ["load storage y 4"],  # but its place is computed
     "let l = s[i].l;": ["load storage s 8", "load storage s 8 part 1 at 8"],
     "let all = s[i];": [
         "load storage s 4", "load storage s 12 part 1 at 16", "load storage s 12 part 2 at 32",
@@ -184,6 +186,8 @@ def test_only_returns_that_are_jumps_are_instructions():
     """`early` has two returns, and `f` one at its end."""
     first = [r for r in regions("_ = f(i);") if r.anchor.span.text.startswith("{ return x")]
     assert [issued(each) for each in first] == [{}]
+    last = [r for r in regions("_ = late(i);") if r.anchor.span.text.startswith("{ let a")]
+    assert [issued(each) for each in last] == [{}]
     found = regions("_ = early(i);")
     jumps = [span for r in found for kind, span in r.instructions if kind == "control"]
     assert sorted(span.text for span in jumps) == ["return 2u", "return x", "x == 1u"]
@@ -274,6 +278,28 @@ COUNTED = [
 def test_what_an_operation_counts(name, arguments, result, classes, count):
     assert dict(instruction_classes.instructions(name, arguments, result, True)) == classes
     assert flops.flops(name, arguments, result) == count
+
+
+SPECIAL = """acos acosh asin asinh atan atan2 atanh cos cosh sin sinh tan tanh exp exp2 log log2 pow inverseSqrt
+    sqrt""".split()  # noqa: SIM905
+PLAIN = "+ - / % fract degrees radians".split()  # noqa: SIM905
+NO_FLOPS = "abs ceil clamp floor max min round saturate select sign step trunc < <= == -x".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_functions_of_the_special_unit(name):
+    assert dict(instruction_classes.instructions(name, [F3], F3, True)) == {"special": 3}
+    assert flops.flops(name, [F3], F3) == 3
+    assert flops.flops(name, [U4], U4) == 0
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *NO_FLOPS])
+@pytest.mark.parametrize(
+    ("type_", "unit"), [(F2, "fp32"), (t.Vec(2, H), "fp16"), (t.Vec(2, U), "integer"), (t.Vec(2, t.I32), "integer")]
+)
+def test_functions_of_each_component(name, type_, unit):
+    assert dict(instruction_classes.instructions(name, [type_], type_, True)) == {unit: 2}
+    assert flops.flops(name, [type_], type_) == (2 if name in PLAIN and unit != "integer" else 0)
 
 
 @pytest.mark.parametrize(("fused", "issued"), [(True, 3), (False, 6)])
