@@ -50,7 +50,7 @@ def test_each_tenth_is_reported_once_and_neither_the_start_nor_the_end(monkeypat
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     said = []
     progress = case_run._tenths(said.append)
-    progress(50, 100)  # at once: nobody waits
+    progress(50, 100)  # too early
     now[0] = 1.0
     progress(55, 100)
     now[0] = 1.01

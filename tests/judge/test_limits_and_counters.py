@@ -215,7 +215,7 @@ def test_the_words_of_a_row_are_workgroup_lane_path_and_stage():
 
 
 def charged(probes, numbers):
-    """What an account is told of rows of these probes, in order, and the invocations that came."""
+    """What an account receives for rows of these probes, in order, and the invocations that came."""
     told = []
     account = SimpleNamespace(
         shape=SimpleNamespace(lanes=64, subgroup_size=32),
