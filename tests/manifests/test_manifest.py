@@ -291,6 +291,29 @@ def test_the_schedules_and_the_budget_of_a_kernel(write, lines, expected):
     assert (kernel.budget, kernel.schedules, kernel.seed) == expected
 
 
+# The keys of tables, as docs/manifests.md lists them.
+KEYS = {
+    'entry = "main"': (
+        *("source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs"),
+        *("preprocess", "budget", "schedules", "seed"),
+    ),
+    'var = "src"': ("var", "dtype", "shape", "init", "file", "values", "struct", "sampler", "seed", "levels"),
+}
+
+
+@pytest.mark.parametrize(("line", "key"), [(line, key) for line, keys in KEYS.items() for key in keys])
+def test_each_key_is_proposed_for_one_that_resembles_it(write, line, key):
+    with pytest.raises(UsageError, match=rf"has an unknown key `{key}x`; did you mean `{key}`\?"):
+        manifest_loader.load(write(GOOD.replace(line, f"{line}\n{key}x = 1")))
+
+
+def test_a_kernel_alone_may_have_any_name(write):
+    path = write(GOOD.replace('entry = "main"', 'name = "other"'))
+    assert manifest_loader.load(path).name == "other"
+    with pytest.raises(UsageError, match=r"no kernel is named k; there are other"):
+        manifest_loader.load(path, "k")
+
+
 def test_a_variant_overrides_the_file(write):
     plain, other = manifest_loader.load_all(write(FAMILY))
     assert (plain.name, plain.entry, len(plain.shapes), plain.counters) == ("plain", "main", 5, {"barriers": "2 * M"})
