@@ -170,6 +170,32 @@ def test_the_title_of_a_case():
     assert work.SweepCase(plan, "", "amd", "key").title == "scale amd"
 
 
+def test_cases_that_share_a_run_share_its_seconds(monkeypatch):
+    """12 seconds, in three cases."""
+    times = iter([100.0, 112.0])
+    monkeypatch.setattr(sweep_run, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+    monkeypatch.setattr(sweep_run, "key_now", lambda case: case.key)
+    made = []
+    monkeypatch.setattr(
+        sweep_run, "audit", lambda case, options: made.append(options) or SimpleNamespace(devices=("n", "a", "p"))
+    )
+    monkeypatch.setattr(sweep_run, "judged_as", lambda result, charged: f"as {charged}")
+    monkeypatch.setattr(
+        sweep_run, "row", lambda case, judged, seconds: (case.key, judged.audit, judged.charged, seconds)
+    )
+    plan = SimpleNamespace(case=lambda shape: shape)
+    group = [case("x", "nvidia", plan=plan), case("y", "amd", plan=plan), case("z", "apple", plan=plan)]
+    assert sweep_run._run(group) == [("x", "as n", "n", 4.0), ("y", "as a", "a", 4.0), ("z", "as p", "p", 4.0)]
+    (options,) = made
+    assert (options.device, options.also, options.gpu, options.golden) == ("nvidia", ("amd", "apple"), False, False)
+
+
+def test_a_case_that_has_changed_does_not_run(monkeypatch):
+    monkeypatch.setattr(sweep_run, "key_now", lambda case: "another")
+    with pytest.raises(UsageError, match="have changed since the sweep was planned"):
+        sweep_run._run([case("x")])
+
+
 @pytest.mark.parametrize(
     ("error", "why"),
     [
