@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.oracle.corpus import cover
+from bankshot.oracle.corpus import corpus_survey, cover, evidence
 from bankshot.oracle.corpus.cover import Way, count, explained_by, without
 from bankshot.oracle.corpus.difference import Difference, _difference
+from bankshot.oracle.errors import Died, TookTooLong
 from bankshot.oracle.guesses.invented_inputs import SINGLE, STEP, WHOLE
 
 INF = np.inf
@@ -205,3 +206,50 @@ def test_a_difference_by_hand(name):
     assert values[:5] == ["y", code, differ, len(ours), offset]
     np.testing.assert_equal(values[5:7], [a, b])
     assert values[7] == pytest.approx(relative)
+
+
+def test_wgpu_runs_several_times_more():
+    """Only the last rerun differs from the first run."""
+    runs = iter([0, *[0] * (cover.GPU_RERUNS - 1), 1])
+    pipeline = bankshot.check("@compute @workgroup_size(1) fn main() {}").pipeline()
+    made = SimpleNamespace(
+        text="", pipeline=pipeline, on_wgpu=lambda given, text: {"y": next(runs)},
+        differing=lambda recipe, ours, theirs: {"y": ours != theirs},
+    )  # fmt: skip
+    masks = [*cover._varying(made, SimpleNamespace(given={}, recipe=None), None)]
+    assert masks == [{"y": False}] * (cover.GPU_RERUNS - 1) + [{"y": True}]
+
+
+@pytest.mark.parametrize(
+    ("stage", "error", "verdict", "why"),
+    [
+        ("simulate", TookTooLong("late"), "too-slow", "took longer than 9 s; --limit SECONDS gives it longer"),
+        ("wgpu", TookTooLong("late"), "wgpu-died",
+         "took longer than 9 s; --limit SECONDS gives it longer, as some drivers compile for minutes"),
+        ("simulate", Died("gone", "a\nlast"), "crash", "the process died: last"),
+        ("wgpu", Died("gone", "last"), "wgpu-died", "the driver crashed: last; --adapter NAME chooses another"),
+        ("build", ValueError("ours"), "crash", "the process died: ValueError: ours"),
+    ],
+)  # fmt: skip
+def test_the_verdict_on_an_entry_point_that_was_lost(stage, error, verdict, why):
+    shader = SimpleNamespace(name="a.wgsl", text="one\ntwo\nthree")
+    made = corpus_survey._lost(SimpleNamespace(at=("main", stage), shader=shader), error, 9.0)
+    assert (made.shader, made.lines, made.entry, made.verdict, made.why) == (
+        "a.wgsl",
+        3,
+        "main",
+        verdict,
+        f"{stage}: {why}",
+    )
+
+
+def test_the_order_of_invocations_is_looked_at_before_other_texts():
+    """Of a race, reruns of another text would agree by chance."""
+    order = "the simulator, in other orders of invocations"
+    for table in (evidence.EVIDENCE[1:], evidence._EXACT):
+        assert table[0].rerun == order
+        assert [each.rerun for each in table].count(order) == 1
+    alone = [each.rerun for each in evidence.EVIDENCE]
+    assert all(alone.count(way.rerun) == 1 for way in cover.WAYS)
+    assert (alone[0], evidence.EVIDENCE[0].bounds) == ("the simulator, with error bounds", True)
+    assert len(alone) == 12
