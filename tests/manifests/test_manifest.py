@@ -307,6 +307,13 @@ def test_each_key_is_proposed_for_one_that_resembles_it(write, line, key):
         manifest_loader.load(write(GOOD.replace(line, f"{line}\n{key}x = 1")))
 
 
+def test_the_largest_size_is_one_that_floats_hold(write):
+    kernel = manifest_loader.load(write(GOOD))
+    assert kernel.shape({"M": 2**53 - 1}).dims["M"] == 2**53 - 1
+    with pytest.raises(UsageError, match=r"M=9007199254740992 is over 9,007,199,254,740,991"):
+        kernel.shape({"M": 2**53})
+
+
 def test_a_kernel_alone_may_have_any_name(write):
     path = write(GOOD.replace('entry = "main"', 'name = "other"'))
     assert manifest_loader.load(path).name == "other"
