@@ -126,7 +126,7 @@ class Layouts:
         """Return the inner length of `array<array<T, length>, rows>` as a pitch, None for other types."""
         outer = self.decl.type
         inner = outer.args[0] if outer is not None and outer.name == "array" and outer.args else None
-        if not (isinstance(inner, s.Ident) and inner.name == "array" and inner.args and len(inner.args) == 2):
+        if not (isinstance(inner, s.Ident) and inner.name == "array" and inner.args):
             return None
         span = inner.args[1].span
         return Pitch(f"row length of {self.array}", self.value(span.text), lambda to: Change(((span, str(to)),)))
@@ -307,7 +307,7 @@ class Layouts:
         columns: list[str] = []
         for term in _terms(index):
             factors = _factors(term)
-            scaled = next((f for f in factors if f.span.text == pitch and f is not term), None) or next(
+            scaled = next((f for f in factors if f.span.text == pitch), None) or next(
                 (f for f in factors if self._is_known(f) and self.value(f.span.text) % now == 0), None
             )
             if scaled is None or self.value(scaled.span.text) == 0:

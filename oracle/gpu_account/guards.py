@@ -112,7 +112,8 @@ class _Search:
     def _writes(self, statement: typed.Stmt) -> bool:
         match statement:
             case typed.Assign(target=target) | typed.CompoundAssign(target=target):
-                return isinstance(target.type, t.Reference) and target.type.space in _SHARED
+                assert isinstance(target.type, t.Reference)
+                return target.type.space in _SHARED
             case _:
                 return False
 

@@ -30,8 +30,8 @@ def instructions(name: str, arguments: Sequence[t.Type], result: t.Type, fused: 
     if name in _SPECIAL:
         return Counter({"special": components(result)})
     plain, special = _composed(name, arguments, result, fused)
-    counts = Counter({_ARITHMETIC[element(arguments[0])]: plain, "special": special})
-    return +counts
+    counts = {_ARITHMETIC[element(arguments[0])]: plain, "special": special}
+    return Counter({name: count for name, count in counts.items() if count})
 
 
 def _composed(name: str, arguments: Sequence[t.Type], result: t.Type, fused: bool) -> tuple[int, int]:

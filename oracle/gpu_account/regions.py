@@ -128,7 +128,6 @@ class _Walk:
         self._pipeline = pipeline
         self._texel_bytes = texel_bytes
         self._fused = fused
-        self._early = False
         self._pointers: dict[typed.Variable, typed.Expr] = {}
 
     def _begin(self, how: str, span: Span) -> Region:

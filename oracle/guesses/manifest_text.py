@@ -15,7 +15,7 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.typed import Pipeline, Variable
 from ..errors import UsageError
 from ..manifests import inputs
-from ..manifests.reflection import dtype_of, may_write
+from ..manifests.reflection import dtype_of
 from . import invented_inputs
 from .array_sizes import FRACTION, array_of
 from .index_forms import root_of
@@ -186,9 +186,7 @@ def _has_atomics(type_: t.Type) -> bool:
 
 
 def _is_read(pipeline: Pipeline, variable: Variable) -> bool:
-    """Whether the entry point may load from a variable that it may write: directly, or through a pointer."""
-    if variable.name not in may_write(pipeline):
-        return True
+    """Whether the entry point may load from a variable: directly, or through a pointer."""
     for function in typed.reached(pipeline.entry):
         assert function.body is not None
         for part in typed.every_expression(function):

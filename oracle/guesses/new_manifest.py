@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from fractions import Fraction
 from math import ceil, prod
 from typing import Any
 
@@ -23,7 +22,7 @@ from ..manifests.id_axes import id_axes
 from ..manifests.reflection import may_write
 from . import invented_inputs
 from .array_sizes import CONTENTS, FRACTION, Contents, Extent, Measured, extent, measure
-from .index_forms import atoms
+from .index_forms import number_of
 from .size_uses import AXES, SizeUses, member_name, numbers_of, size_uses
 
 MOST_DIMS = 8
@@ -75,8 +74,7 @@ class Draft:
     @property
     def outputs(self) -> list[str]:
         """The bindings that the kernel may write."""
-        bound = {v.name for v in self.pipeline.globals if v.binding is not None}
-        return [name for name in may_write(self.pipeline) if name in bound]
+        return may_write(self.pipeline)
 
 
 def draft(module: Module, entry: str) -> Draft:
@@ -110,7 +108,7 @@ def _dispatch(pipeline: Pipeline, uses: SizeUses) -> tuple[list[str | int], dict
     for axis in range(3):
         bound = uses.bounds.get(axis)
         text = None if bound is None else uses.text(bound.form, bound.step)
-        constant = None if bound is None or atoms(bound.form) else bound.form.get((), Fraction(0))
+        constant = None if bound is None else number_of(bound.form)
         if bound is not None and text is not None:
             dispatch.append(text)
             if len(names := uses.dims_of(bound.form)) == 1:

@@ -154,14 +154,18 @@ def may_write(pipeline: typed.Pipeline) -> list[str]:
                 written |= _roots(statement.target)
             for operand in typed.operands(statement):
                 written |= _handed_out(operand)
-    return [v.name for v in pipeline.globals if v in written or _is_written_texture(v)]
+    return [v.name for v in pipeline.globals if (v in written and _is_writable(v)) or _is_written_texture(v)]
 
 
 def declared_writable(module: typed.Module) -> list[str]:
     """Return the names of the storage buffers and textures that a module declares as writable."""
-    return [
-        v.name for v in module.globals if (v.space, v.access) == ("storage", "read_write") or _is_written_texture(v)
-    ]
+    return [v.name for v in module.globals if _is_writable(v) or _is_written_texture(v)]
+
+
+def _is_writable(variable: typed.Variable) -> bool:
+    """Whether a variable is a storage buffer that is declared as writable; pointers may also be to those that are
+    not."""
+    return (variable.space, variable.access) == ("storage", "read_write")
 
 
 _READS = ("arrayLength", "atomicLoad")  # builtins that take a pointer and store nothing

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -139,7 +139,7 @@ def page(sections: Sequence[Section], lines: Sequence[str] = (), since: Since | 
 
 
 def _kernel(row: KernelRow, open_: bool) -> Kernel:
-    sections = [each for each in row.cases if isinstance(each, Section)]
+    sections = cast("tuple[Section, ...]", row.cases)
     full = next((each.anchor for each in sections if each.source), "")
     alone = [KernelRow(each.kernel, (each,), each.cost) for each in sections]
     known: dict[Markup, Drawing] = {}

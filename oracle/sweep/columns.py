@@ -7,7 +7,7 @@ ratios are fractions, not percentages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from ...sim.fast_dataclass import frozen
@@ -126,5 +126,5 @@ def _row(case: SweepCase, figures: Row, seconds: float) -> Row:
 def columns(rows: Iterable[Row]) -> dict[str, type]:
     """Return the name and type of every column in these rows. Sizes follow the identity, in the kernels' order."""
     sizes = {name: int for row in rows for name in row if name.startswith(DIMS)}
-    names: Sequence[str] = (*IDENTITY, *sizes, *(name for name in COLUMNS if name not in IDENTITY))
-    return {name: {**COLUMNS, **sizes}[name] for name in names}
+    kinds = {**COLUMNS, **sizes}
+    return {name: kinds[name] for name in (*IDENTITY, *sizes, *COLUMNS)}

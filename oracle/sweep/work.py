@@ -207,6 +207,6 @@ def _range(text: str, part: str) -> range:
         raise UsageError(f"--dims {text}: `{part}` is not a size; write N=768, N=64,128 or N=64:512:64")
     first, *more = map(int, part.split(":"))
     last, step = (*more, 1)[:2] if more else (first, 1)
-    if not 0 <= first <= last or step < 1:
+    if first > last or step < 1:
         raise UsageError(f"--dims {text}: `{part}` must go up from 0 or more, by 1 or more")
     return range(first, last + 1, step)

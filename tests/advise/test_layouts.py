@@ -79,6 +79,8 @@ CHANGES = {
                       None,
                       FLAT.format("(16) / 4u * (4u + 1)"),
                       "[(((row + 0u)) + (row) * (i)) * (4u + 1) + i + 1u]", {}),
+    "a row by number": (FLAT.format(16), "[4u + row * 4u + i]", "4u in indices of tile", 4, 5, None,
+                        FLAT.format("(16) / 4u * (4u + 1)"), "[(1 + (row)) * (4u + 1) + i]", {}),
     "no column": (FLAT.format(16), "[row * 4u]", "4u in indices of tile", 4, 5, None,
                   FLAT.format("(16) / 4u * (4u + 1)"), "[((row)) * (4u + 1) + 0]", {}),
 }  # fmt: skip

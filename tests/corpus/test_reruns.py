@@ -361,6 +361,16 @@ def test_a_module_without_a_compute_stage_is_one_trial():
 # The last two bits of a result change, so that it moves by up to 3 units in the last place; of functions that WGSL lets
 # be far off, bit 6 as well.
 NO_FLOATS = "y[0] = x[0];"
+AS_BITS = "y[0] = bitcast<u32>(bitcast<f32>(x[0]));"  # one float result
+
+
+@pytest.mark.parametrize(("flipped", "covered"), [(1, True), (2, True), (3, True), (4, False), (5, False)])
+def test_rounding_covers_bits_that_become_those_of_the_other_side(monkeypatch, flipped, covered):
+    """An output of integers is covered only where a change of the last bits gives just what wgpu gives."""
+    x = np.array([1, 2, 3], np.float32).view(np.uint8)
+    entry, ours = tried(monkeypatch, ONE.format(type="u32", body=AS_BITS), x=x, y=np.zeros(4, np.uint8))
+    theirs = {"y": (ours.outputs["y"].view(np.uint32) ^ np.uint32(flipped)).view(np.uint8)}
+    assert any(mask["y"].all() for mask in cover._rounding(entry, ours, theirs)) == covered
 
 
 @pytest.mark.parametrize(

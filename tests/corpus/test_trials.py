@@ -66,7 +66,7 @@ def test_the_first_run_in_bounds_that_changes_an_output_is_taken(monkeypatch, ki
     assert [run is found.result for run, _ in made].index(True) == taken
     recipes = trial.RECIPES
     assert found.recipe == recipes[taken % len(recipes)]
-    assert entry.overrides == made[-1][1]
+    assert entry.overrides == made[taken][1]  # those of the run
     assert made[-1][1] == {"width": 4 if len(made) <= len(recipes) else 1}
 
 

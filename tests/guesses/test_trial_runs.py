@@ -284,12 +284,19 @@ def test_an_array_may_hold_several_elements_for_each(factor):
         (lambda n: n, Extent(("n",), True)),
         (lambda n: n + 1, Extent(("n",), False, 1)),
         (lambda n: n + 16, Extent(("n",), False, 16)),
+        (lambda n: n + 17, Extent(("n",), False, None)),
+        (lambda n: n - n % 2, Extent(("n",), False)),  # as many as the least, in one run
         (lambda n: n - 5, Extent(("n",), False)),  # the least that suffices
         (lambda n: n + n % 7 + 1, Extent(("n",), False, None)),
     ],
 )
 def test_what_an_array_holds_of_one_size(elements, expected):
     assert held(elements, *SIZES) == expected
+
+
+@pytest.mark.parametrize(("more", "beyond"), [(1, 1), (2, 2), (3, None)])
+def test_a_few_elements_beyond_are_less_than_half_of_the_least_size(more, beyond):
+    assert held(lambda n: n + more, (4,), (5,), (7,)) == Extent(("n",), False, beyond)
 
 
 def test_an_array_of_which_only_some_runs_access_elements_depends_on_a_size():

@@ -1,5 +1,6 @@
 """A case checked on an adapter that is made up: its times and notes, and which of its errors end the audit."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import DriverDied, GpuError, Lacking, NoAdapter, TooLarge
-from bankshot.oracle.judge import case_run, diff
-from bankshot.oracle.judge.adapter_checks import adapter_checks, find_adapters
+from bankshot.oracle.judge import adapter_checks, case_run, diff
+from bankshot.oracle.judge.adapter_checks import find_adapters
 from bankshot.oracle.judge.coverage import CaseOutcome
 from bankshot.oracle.judge.options import Log, Options
 from bankshot.oracle.judge.run_result import RunResult
@@ -19,6 +20,7 @@ from bankshot.oracle.wgpu_client.gpu_run import GpuRun
 from tests.scaling import PARAMS, SHADER, manifest
 
 LLVMPIPE = AdapterInfo("llvmpipe", "CPU", "Vulkan", "llvmpipe", "1", "0")
+NVIDIA = AdapterInfo("GeForce", "DiscreteGPU", "Vulkan", "NVIDIA", "1", "0")
 UNKNOWN = AdapterInfo("Mystery 3000", "DiscreteGPU", "Vulkan", "mystery", "1", "0")
 
 
@@ -34,13 +36,14 @@ def case(tmp_path):
 def checked(case, monkeypatch):
     """The checks of the case on an adapter, and the log. `fails`: the error of its run."""
 
-    def check(info, device="lavapipe", fails=None, off=0.0, **options):
-        def begin(part, adapter, repeats=1, text=None):
+    def check(info, device="lavapipe", fails=None, off=0.0, part=slice(None), **options):
+        def begin(given, adapter, repeats=1, text=None):
             def done():
                 if fails is not None:
                     raise fails
-                outputs = {"y": np.float32(2.5) * part.arrays["x"] + np.float32(off)}
-                return GpuRun(outputs, info, (9.0,), (0.5, 0.25, 0.75), took=1.5)
+                y = np.zeros(40, np.float32)
+                y[part] = np.float32(2.5) * given.arrays["x"][part] + np.float32(off)
+                return GpuRun({"y": y}, info, (9.0,), (0.5, 0.25, 0.75), took=1.5)
 
             return SimpleNamespace(done=done)
 
@@ -48,7 +51,7 @@ def checked(case, monkeypatch):
         monkeypatch.setattr(case_run, "begin_on_gpu", begin)
         log, given = Log(), Options(device=device, require_gpu=False, **options)
         run = case_run.simulate(case, device, "none")
-        return adapter_checks(case, run, {}, given, None, log), log
+        return adapter_checks.adapter_checks(case, run, {}, given, None, log), log
 
     return check
 
@@ -67,6 +70,19 @@ def test_a_diff_has_the_seconds_of_the_adapters_clock(case, monkeypatch):
     done = diff.diff(case, None, diff.Options(device="lavapipe"))
     assert [check.ok for check in done.outputs] == [True]
     assert done.seconds["kernel on llvmpipe"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("info", "asked", "device"),
+    [(LLVMPIPE, None, "lavapipe"), (LLVMPIPE, "nvidia", "nvidia"), (UNKNOWN, None, "lavapipe"),
+     (UNKNOWN, "nvidia", "nvidia"), (NVIDIA, None, "nvidia"), (NVIDIA, "lavapipe", "lavapipe")],
+)  # fmt: skip
+def test_a_diff_is_made_as_the_device_asked_for_or_the_adapters(case, monkeypatch, info, asked, device):
+    monkeypatch.setattr(diff, "require_adapter", lambda name: info)
+    made = GpuRun({"y": np.float32(2.5) * case.arrays["x"]}, info, (9.0,), (0.5, 0.25, 0.75), took=1.5)
+    monkeypatch.setattr(diff, "run_on_gpu", lambda case, adapter: made)
+    done = diff.diff(case, None, diff.Options(device=asked))
+    assert (done.device, done.ok, f"simulator as {device}" in done.seconds) == (device, True, True)
 
 
 def test_the_adapter_of_an_audit_is_the_first():
@@ -93,6 +109,52 @@ def test_an_adapter_of_no_profile_is_compared_under_the_device(checked):
 def test_a_wrong_element_fails_the_check(checked):
     (check,), _ = checked(LLVMPIPE, off=1.0)
     assert (check.ok, check.comparison.mismatches) == (False, 40)
+
+
+# ---- outputs that depend on the order of invocations ---------------------------------------------------
+
+
+def found(code, *outputs):
+    return SimpleNamespace(code=code, outputs=outputs)
+
+
+@pytest.mark.parametrize(
+    ("findings", "silenced", "variables"),
+    [
+        ([], [], set()),
+        ([found("atomic-order", "y", "z")], [], {"y", "z"}),
+        ([found("atomic-order", "y")], [found("atomic-order", "z")], {"y", "z"}),
+        ([found("race", "y"), found("atomic-order", "z")], [found("race", "x")], {"z"}),
+        ([found("atomic-order", ("y", 1), 7, "z")], [], {"z"}),  # parts of variables have no names
+    ],
+)
+def test_outputs_in_any_order_are_those_of_findings_on_atomics(findings, silenced, variables):
+    assert adapter_checks._unordered(SimpleNamespace(findings=findings, silenced=silenced)) == variables
+
+
+def test_each_output_left_out_for_its_order_is_noted(checked, monkeypatch):
+    names = {"y", "x", "params"}
+    monkeypatch.setattr(adapter_checks, "_unordered", lambda run: names)
+    (check,), log = checked(LLVMPIPE)
+    assert check.ok
+    reason = "is not compared with wgpu on llvmpipe: it depends on the order of invocations"
+    assert log.notes == [f"params {reason}", f"x {reason}"]
+    assert log.left_out == ["with wgpu in full: outputs depend on the order of invocations"] * 2
+    checks, log = checked(LLVMPIPE, off=1.0)
+    assert (checks, [note.partition(" ")[0] for note in log.notes]) == ([], ["params", "x", "y"])
+
+
+def test_a_part_of_a_grid_is_noted_and_compared_without_the_reference(checked, case, monkeypatch):
+    """1 of 2 workgroups: 32 of 40 elements."""
+    part = replace(case, grid=(1, 1, 1))
+    monkeypatch.setattr(adapter_checks, "cut", lambda case, run, adapter: part)
+    (check,), log = checked(LLVMPIPE, part=slice(32))
+    assert check.comparison.unchecked_count == 8
+    assert check.comparison.unchecked[32:].all()
+    assert log.left_out == ["with llvmpipe in full: a software adapter runs a part of a long grid"]
+    assert len(log.notes) == 1
+    assert log.notes[0].startswith("llvmpipe ran 1 of 2 workgroups, compared with the same ones here")
+    assert "simulator as lavapipe" in log.seconds
 
 
 # By error: whether an audit goes on without wgpu where it need not run there, and where it must.

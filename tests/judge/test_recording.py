@@ -25,6 +25,8 @@ SPREAD = {
     "filled in order": ([PLANNED // 2, PLANNED // 2, 9], [7],
                         [([0, 1], [], PLANNED // 2 * 2), ([2], [0], 16)]),
     "as many probes as a pass has": ([1] * SITES, [], [(list(range(SITES)), [], SITES)]),
+    "an access too long for a pass with both": ([3], [4, PLANNED], [([0], [0], 7), ([], [1], PLANNED)]),
+    "as many accesses as a pass has": ([1], [1] * SITES, [([0], list(range(SITES - 1)), SITES), ([], [SITES - 1], 1)]),
     "a probe too many": ([1] * SITES, [2], [(list(range(SITES)), [], SITES), ([], [0], 2)]),
 }  # fmt: skip
 

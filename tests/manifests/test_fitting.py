@@ -1,11 +1,15 @@
 """Bindings of a manifest that are not those of its shader: one sentence that names the manifest, and what to change."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+import bankshot
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests import binding_checks
 
 WGSL = """\
 struct Params { rows: u32, columns: u32 }
@@ -100,3 +104,55 @@ def test_integers_listed_for_floats(tmp_path, monkeypatch, word, means, dtype):
         what = f"params.scale is an f32, to which the {dtype} {given} is {means}"
         hint = "give members by name, `struct = { … }`"
         assert f"error: {tmp_path / 'k.toml'}: [bind.params] {what}; {hint}\n" in result.output
+
+
+# The type of a variable, and a dtype; the error, if it does not fit.
+TYPES = {
+    ("f32", "array<f32>"): None,
+    ("f32", "array<vec4<f32>>"): None,
+    ("u32", "array<atomic<u32>>"): None,
+    ("u32", "array<f32>"): '[bind.b] is u32, and v is array<f32>; it takes `dtype = "f32"`',
+    ("i32", "array<u32>"): '[bind.b] is i32, and v is array<u32>; it takes `dtype = "u32"`',
+    ("f16", "array<u32>"):
+        '[bind.b] is f16, and v is array<u32>; it takes `dtype = "u32"`, or `dtype = "f32"` for 32-bit floats that are '
+        "kept as their bits",
+    ("f32", "array<u32>"):
+        '[bind.b] is f32, and v is array<u32>; it takes `dtype = "u32"`: floats kept as bits are for kernels that call '
+        "bitcast, and this one does not",
+    ("f32", "array<I>"):
+        '[bind.b] is f32, and v is array<I>, which holds i32 and u32 in a struct; it takes `dtype = "u32"`',
+    ("f32", "array<M>"): None,  # a struct that has floats, too
+    ("u32", "array<M>"): None,
+    ("u8", "array<u32>"): None,  # texels, which are checked elsewhere
+}  # fmt: skip
+
+
+def misfit(dtype, declared):
+    """The error for a binding `b` of the variable `v`, or None."""
+    module = bankshot.check(f"""struct I {{ a: u32, b: i32 }} struct M {{ a: u32, b: f32 }}
+        @group(0) @binding(0) {declared}; @compute @workgroup_size(1) fn main() {{ }}""")
+    binding, case = (
+        SimpleNamespace(name="b", var="v", dtype=dtype),
+        SimpleNamespace(kernel=SimpleNamespace(path="k.toml")),
+    )
+    try:
+        binding_checks._fit_type(case, binding, module.globals[0], module.entry_points[0])
+    except UsageError as error:
+        return str(error).removeprefix("k.toml: ")
+    return None
+
+
+@pytest.mark.parametrize(("dtype", "type_"), TYPES)
+def test_the_dtype_of_a_binding_is_that_of_its_scalars(dtype, type_):
+    assert misfit(dtype, f"var<storage, read_write> v: {type_}") == TYPES[dtype, type_]
+
+
+def test_a_uniform_keeps_no_floats_as_bits():
+    words = '[bind.b] is f32, and v is vec4<u32>; it takes `dtype = "u32"`'
+    assert misfit("f32", "var<uniform> v: vec4<u32>") == words
+    assert misfit("u32", "var<uniform> v: vec4<u32>") is None
+
+
+def test_a_sampler_and_a_texture_have_no_scalars():
+    assert misfit("f32", "var v: sampler") is None
+    assert misfit("f32", "var v: texture_2d<u32>") is None

@@ -217,6 +217,10 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
     [
         ('entry = "main"', "entry = 3", "k.toml:3: `entry` must be a string, not 3"),
         ('init = "normal"', 'init = "normal"\nseed = -1', "k.toml:8: `seed` must be 0 or more, not -1"),
+        ('entry = "main"', "schedules = 1", "k.toml:3: `schedules` must be an integer of at least 2, not 1"),
+        ('entry = "main"', "schedules = 1048577", "k.toml:3: `schedules` is 1048577, and the largest"),
+        ('entry = "main"', "schedules = 2\nseed = -1", "k.toml:4: `seed` must be a non-negative integer, not -1"),
+        ('entry = "main"', "budget = 0", "k.toml:3: `budget` must be "),
         ('entry = "main"', 'entri = "main"', "k.toml:3: [kernel] has an unknown key `entri`; did you mean `entry`?"),
         ("source =", "sauce =", "k.toml:1: [kernel] lacks `source`; is `sauce` meant to be it?"),
         ('"k.wgsl"', '"x.wgsl"', "x.wgsl does not exist"),
@@ -272,6 +276,49 @@ sweep = [{ M = 5, N = 7 }]
 expect = { barriers = 3, allow = [] }
 """
 )
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("", (None, None, 0)),
+        ("schedules = 2\nseed = 0", (None, 2, 0)),
+        ("schedules = 1048576\nseed = 7\nbudget = 1", (1, 1 << 20, 7)),
+    ],
+)
+def test_the_schedules_and_the_budget_of_a_kernel(write, lines, expected):
+    kernel = manifest_loader.load(write(GOOD.replace('entry = "main"', lines)))
+    assert (kernel.budget, kernel.schedules, kernel.seed) == expected
+
+
+# The keys of tables, as docs/manifests.md lists them.
+KEYS = {
+    'entry = "main"': (
+        *("source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs"),
+        *("preprocess", "budget", "schedules", "seed"),
+    ),
+    'var = "src"': ("var", "dtype", "shape", "init", "file", "values", "struct", "sampler", "seed", "levels"),
+}
+
+
+@pytest.mark.parametrize(("line", "key"), [(line, key) for line, keys in KEYS.items() for key in keys])
+def test_each_key_is_proposed_for_one_that_resembles_it(write, line, key):
+    with pytest.raises(UsageError, match=rf"has an unknown key `{key}x`; did you mean `{key}`\?"):
+        manifest_loader.load(write(GOOD.replace(line, f"{line}\n{key}x = 1")))
+
+
+def test_the_largest_size_is_one_that_floats_hold(write):
+    kernel = manifest_loader.load(write(GOOD))
+    assert kernel.shape({"M": 2**53 - 1}).dims["M"] == 2**53 - 1
+    with pytest.raises(UsageError, match=r"M=9007199254740992 is over 9,007,199,254,740,991"):
+        kernel.shape({"M": 2**53})
+
+
+def test_a_kernel_alone_may_have_any_name(write):
+    path = write(GOOD.replace('entry = "main"', 'name = "other"'))
+    assert manifest_loader.load(path).name == "other"
+    with pytest.raises(UsageError, match=r"no kernel is named k; there are other"):
+        manifest_loader.load(path, "k")
 
 
 def test_a_variant_overrides_the_file(write):

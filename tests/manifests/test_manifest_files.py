@@ -48,6 +48,8 @@ ATTEMPTS = {
     "upper-case": (GOOD.replace("[kernel]", "[Kernel]"), "lacks `kernel`; is `Kernel` meant to be it?"),
     "misspelled": (GOOD.replace("[kernel]", "[kernal]"), "lacks `kernel`; is `kernal` meant to be it?"),
     "other-name": ('[shader]\nsource = "k.wgsl"\ndispatch = [1]\n', "lacks `kernel`"),
+    "dispatch-alone": ("[shader]\ndispatch = [1]\n", "lacks `kernel`"),
+    "source-alone": ('[shader]\nsource = "k.wgsl"\n', "lacks `kernel`"),
     "without-header": (GOOD.replace("[kernel]", ""), "lacks `kernel`"),
     "only-variants": ('[[variant]]\nbind.y.init = "zeros"\n', "lacks `kernel`"),
     "only-sweep": ("[[sweep]]\nN = 4\n", "lacks `kernel`"),

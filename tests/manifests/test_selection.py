@@ -80,6 +80,8 @@ def test_a_grid_beyond_the_limit_is_passed_over(world):
     assert (choice.kernel.name, choice.grid) == ("wide", (8192, 1, 1))
     ((rule, exceeded),) = choice.passed_over
     assert (rule.kernel, exceeded.limit) == ("narrow", "maxComputeWorkgroupsPerDimension")
+    with pytest.raises(UsageError, match=r"wide would need workgroups along x: 65,536 is over"):
+        world(65_536, 32 * 65_535 + 1, 4)  # along y, it is over as well
     with pytest.raises(UsageError, match=r"for M = 65536, .* wide would need workgroups along y: 65,536 is over"):
         world(65_536, 1, 4)
 

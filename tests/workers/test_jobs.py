@@ -331,6 +331,33 @@ def test_cases_that_need_too_much_memory_do_not_run_together():
     assert deal.take([]) == 4  # alone, whatever it holds
 
 
+def test_memory_for_cases_is_a_gigabyte_and_a_half_for_each_process():
+    """Both processes share the sum: what one leaves, the other may take."""
+    assert BYTES_EACH == 1.5 * 2**30
+    for more, started in ((0, 1), (1, None)):
+        deal = Scheduler([Size(1, BYTES_EACH // 2), Size(1, BYTES_EACH * 3 // 2 + more)], 2)
+        assert [deal.take([]), deal.take([0])] == [0, started]
+
+
+def test_a_case_as_long_as_the_share_of_a_process_comes_first():
+    """Of 8 in all, the share of 2 processes is 4."""
+    assert Scheduler([Size(2, 0), Size(2, 0), Size(4, 0)], 2).take([]) == 2
+    assert Scheduler([Size(2, 0), Size(2.5, 0), Size(3.5, 0)], 2).take([]) == 0
+    assert Scheduler([Size(2, 0), Size(2, 0), Size(4, 0)], 1).take([]) == 0
+
+
+def test_retries_of_cases_after_a_failure_are_left_out():
+    deal = Scheduler([Size(1, 0)] * 6, 2)
+    assert [deal.take([]) for _ in range(6)] == [0, 1, 2, 3, 4, 5]
+    assert deal.again(1)
+    assert deal.again(4)
+    deal.end(4)
+    assert order(deal) == [1]
+    deal = Scheduler([Size(1, 0)] * 6, 2)
+    deal.end(0)
+    assert order(deal) == []
+
+
 def test_after_a_failure_only_earlier_cases_start():
     deal = Scheduler([Size(1, 0)] * 6, 2)
     assert [deal.take([]), deal.take([0])] == [0, 1]
