@@ -42,7 +42,8 @@ def work(launch: Launch, outcome: Outcome, order: Schedule = LOCKSTEP, workgroup
 def _instructions(launch: Launch, outcome: Outcome) -> int:
     """Estimate the cost of the instructions that a unit executes."""
     code = launch.program.code
-    costs = [int(code[loop[-1], field.COST]) for loop in loop_ranges(code).values()]
+    ends = [loop[-1] for loop in loop_ranges(code).values()]
+    costs = [int(code[end, field.COST] + code[end, field.COST_ONCE]) for end in ends]
     return len(code) + outcome.jumps * int(np.mean(costs or [0]))
 
 
