@@ -45,7 +45,7 @@ ADAPTERS = click.option(
 
 BUDGET = click.option(
     "--budget", type=click.IntRange(1), metavar="N",
-    help="Loop iterations after which a run is stopped; by default as many as take some seconds.",
+    help="Loop iterations after which a run is stopped; by default as many as take about a second.",
 )  # fmt: skip
 
 

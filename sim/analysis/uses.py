@@ -15,6 +15,7 @@ from ..ir import ir
 from ..ir.ir import Region, Slot, Value
 from ..ir.passes import ALL, Passes
 from .lane_uniformity import Uniformity
+from .loop_nest import LoopNest
 
 FREE = frozenset(("const", "input", "length"))  # values that no instruction at their position computes
 
@@ -205,21 +206,23 @@ class _Marker:
             self.need(value, everywhere)
 
     def need(self, value: Value, everywhere: bool) -> None:
-        value = base(value)
-        count = self._uses.count
-        count[value] = times = count.get(value, 0) + 1
-        if everywhere:
-            self._uses.in_all_lanes.add(value)
-        if times > 1:
-            return
-        if value.op == "get":
-            self._reads([value.imm])
-        elif value.op == "pick":
-            self._reads(value.imm.block.slots)
-            self.need(value.imm.index, True)
-        elif value.op != "result":
-            for argument in value.args:
-                self.need(argument, not value.uniform)
+        count, everywhere_needed = self._uses.count, self._uses.in_all_lanes
+        waiting = [(value, everywhere)]  # chains of values may be longer than the call stack
+        while waiting:
+            value, everywhere = waiting.pop()
+            value = base(value)
+            count[value] = times = count.get(value, 0) + 1
+            if everywhere:
+                everywhere_needed.add(value)
+            if times > 1:
+                continue
+            if value.op == "get":
+                self._reads([value.imm])
+            elif value.op == "pick":
+                self._reads(value.imm.block.slots)
+                waiting.append((value.imm.index, True))
+            elif value.op != "result":
+                waiting += [(argument, not value.uniform) for argument in value.args]
 
     def _reads(self, slots: list[Slot]) -> None:
         self._read += [slot for slot in slots if slot in self._unread]
@@ -250,13 +253,11 @@ class _Order:
 
     def find_copies(self, body: Region) -> None:
         self._region(body)
+        loops = LoopNest(self._loops)
         for value, read in self._reads.items():
-            last = self._last.get(value, read)
             if "copies" not in self._uses.passes:
                 self._uses.copies.add(value)
-            for start, end in self._loops:
-                if read < start <= last <= end:
-                    last = end
+            last = loops.last_use(read, self._last.get(value, read))
             writes = self._writes.get(value.imm, [])  # in ascending order
             next_write = bisect_right(writes, read)
             if next_write < len(writes) and writes[next_write] < last:

@@ -15,6 +15,11 @@ from .program import Program
 _MEMORY = 16  # a load or a store, whose addresses may be scattered over more memory than caches hold
 _REGISTERS = 4  # a choice of registers by index
 _LANE_BY_LANE = 8  # atomic and subgroup operations, and probes
+_TRANSCENDENTAL = 24  # sin, exp and the like
+_MEMORY_ONCE = 64  # a load for one lane: nothing hides how long memory takes
+
+_ONE_LANE = (op.LOAD, op.LOAD_KNOWN, op.COPY)  # with scalar operations, those that may compute one lane
+_NO_LANES = (op.JUMP, op.JUMP_ZERO)
 
 _READS = frozenset((op.LOAD, op.LOAD_KNOWN, *range(op.FIRST_ATOMIC, op.FIRST_COLLECTIVE)))
 _WRITES = frozenset((op.STORE, op.STORE_KNOWN, op.STORE_FOUR, *range(op.FIRST_ATOMIC, op.FIRST_COLLECTIVE))) - {
@@ -29,15 +34,22 @@ def loop_ranges(code: NDArray[np.int32]) -> dict[int, range]:
 
 
 def note_costs(code: NDArray[np.int32]) -> None:
-    """Set the cost of an iteration of each loop: of its instructions, each once."""
-    costs = np.array([_cost(opcode) for opcode in range(op.SCALAR + 1)])[np.minimum(code[:, field.OP], op.SCALAR)]
-    costs = np.where(code[:, field.OP] == op.PUT_ALL, code[:, field.COUNT], costs)
-    up_to = np.concatenate([[0], np.cumsum(costs)])
-    for loop in loop_ranges(code).values():
-        code[loop[-1], field.COST] = up_to[loop.stop] - up_to[loop.start]
+    """Set the costs of an iteration of each loop: of its instructions, each once."""
+    opcodes = code[:, field.OP]
+    costs = np.array([_cost(opcode) for opcode in range(int(opcodes.max()) + 1)])[opcodes]
+    costs = np.where(opcodes == op.PUT_ALL, code[:, field.COUNT], costs)
+    for_one = (opcodes >= op.SCALAR) | np.isin(opcodes, _ONE_LANE)
+    once = (for_one & (code[:, field.MASK] == field.ONE_LANE)) | np.isin(opcodes, _NO_LANES)
+    alone = np.where(costs == _MEMORY, _MEMORY_ONCE, costs)
+    for column, each in ((field.COST, np.where(once, 0, costs)), (field.COST_ONCE, np.where(once, alone, 0))):
+        up_to = np.concatenate([[0], np.cumsum(each)])
+        for loop in loop_ranges(code).values():
+            code[loop[-1], column] = up_to[loop.stop] - up_to[loop.start]
 
 
 def _cost(opcode: int) -> int:
+    if opcode >= op.first_opcode("curve"):
+        return _TRANSCENDENTAL
     if op.FIRST_ATOMIC <= opcode < op.SCALAR:
         return _LANE_BY_LANE
     if opcode in (op.PICK, op.PUT):

@@ -89,7 +89,8 @@ class Program:
     def iteration_cost(self) -> int:
         """The mean cost of an iteration of its loops; 0 without loops."""
         ends = (self.code[:, field.OP] == op.JUMP) & (self.code[:, field.TARGET] <= np.arange(len(self.code)))
-        return int(self.code[ends, field.COST].mean()) if ends.any() else 0
+        costs = self.code[ends, field.COST] + self.code[ends, field.COST_ONCE]
+        return int(costs.mean()) if ends.any() else 0
 
     @cached_property
     def sites_at(self) -> dict[tuple[int, int], list[SourceSite]]:

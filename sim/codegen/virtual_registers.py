@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect
 from dataclasses import field
 
+from ..analysis.loop_nest import LoopNest
 from ..fast_dataclass import entity
 from ..wgsl.source import Span
 
@@ -170,9 +171,7 @@ def _live_ranges(code: Code) -> list[Reg]:
                 reg.first = position
                 registers[id(reg)] = reg
             reg.last = position
-    # Inner loops end first, so one pass from the inside out is enough.
-    for start, end in sorted(code.loops, key=lambda loop: loop[1] - loop[0]):
-        for reg in registers.values():
-            if reg.first < start <= reg.last <= end:
-                reg.last = end
+    loops = LoopNest(code.loops)
+    for reg in registers.values():
+        reg.last = loops.last_use(reg.first, reg.last)
     return list(registers.values())

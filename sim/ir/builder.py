@@ -29,7 +29,7 @@ from .ranges import within
 from .register_bits import from_bits, to_bits
 from .simplify import simplify
 
-Versions = dict[Slot, tuple[int, Region]]  # the last write of each slot: its number, and the region it was made in
+Version = tuple[int, Region]  # the last write of a slot: its number, and the region it was made in
 Identity = Callable[[str, tuple[Value, ...]], Value | None]
 
 
@@ -53,7 +53,8 @@ class Builder:
         self._last_id = 0
         self._known: dict[Region, dict[Any, Value]] = {self.root: {}}
         self._counts: dict[Region, Count] = {}
-        self._versions: Versions = {}
+        self._versions: dict[Slot, Version] = {}
+        self._changes: list[tuple[Slot, Version | None]] = []  # all so far, with the version before
         self._version = 0
 
     @classmethod
@@ -251,19 +252,35 @@ class Builder:
         """Make later reads of `slots`, in this region, new values."""
         for slot in slots:
             self._version += 1
+            self._changes.append((slot, self._versions.get(slot)))
             self._versions[slot] = (self._version, self.here)
 
-    def versions(self) -> Versions:
-        return dict(self._versions)
+    @property
+    def changes(self) -> int:
+        """The number of changes of slots so far, for `changed_since` and `undo`."""
+        return len(self._changes)
 
-    def merge(self, before: Versions, *after: Versions) -> None:
-        """Join constructs that ran on some lanes only: slots that any of them changed get new values."""
-        self._versions = dict(before)
-        moved = [slot for some in after for slot, was in before.items() if some.get(slot) is not was]
-        self.changed(dict.fromkeys(moved))
+    def changed_since(self, changes: int) -> list[Slot]:
+        """Return the slots that have changed since there were so many changes."""
+        return list(dict.fromkeys(slot for slot, _ in self._changes[changes:]))
 
-    def restore(self, versions: Versions) -> None:
-        self._versions = dict(versions)
+    def undo(self, changes: int) -> list[Slot]:
+        """Go back to the versions when there were so many changes. Returns the slots that have changed since."""
+        changed = self.changed_since(changes)
+        for slot, before in reversed(self._changes[changes:]):
+            if before is None:
+                del self._versions[slot]
+            else:
+                self._versions[slot] = before
+        del self._changes[changes:]
+        return changed
+
+    def merge(self, changes: int, *others: Slot) -> None:
+        """End a construct that ran on some lanes only: slots that it changed get new values, and so do `others`.
+
+        `changes`: how many there were before it."""
+        changed = dict.fromkeys([*others, *self.undo(changes)])
+        self.changed(slot for slot in changed if slot in self._versions)
 
     # ---- regions ----
 
@@ -292,18 +309,16 @@ class Builder:
 
     def branch(self, condition: Value, then: Callable[[], Any], orelse: Callable[[], Any] = lambda: None) -> ir.If:
         """Append an `If`: what `then` builds runs where `condition` holds, what `orelse` builds in the other lanes."""
-        before, outer = self.versions(), self.here
+        before, outer = self.changes, self.here
         first = self.here = self.region(parent=outer)
         then()
-        after_then = self.versions()
-        self.restore(before)
+        changed = self.undo(before)
         second = self.here = self.region(parent=outer)
         orelse()
-        after_else = self.versions()
         self.here = outer
         branch = ir.If(condition, first, second)
         self.append(branch)
-        self.merge(before, after_then, after_else)
+        self.merge(before, *changed)
         return branch
 
     def only_where(self, condition: Value, then: Callable[[], Any]) -> None:

@@ -8,8 +8,8 @@ never ends by itself. It may wait for others: then they have to take turns (see 
 In a batch of several lockstep groups the machine itself compares states (see `machine.turns`).
 
 Otherwise the batch may go on up to a limit of work. Probes make work slower, by a factor that is unknown beforehand: a
-batch with probes that has taken a second is run without them, from its start. If it ends within the limit, it goes on
-with probes, without a limit. So only the counters of a run that does not end depend on time.
+batch with probes that has taken half a second is run without them, from its start. If it ends within the limit, it goes
+on with probes, without a limit. So only the counters of a run that does not end depend on time.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ..fast_dataclass import entity, frozen
 from ..machine import layout as at
 
 UNLIMITED = 1 << 62
-WORK = 1 << 33  # of a batch, in loops: costs by lanes; takes 1 to 4 seconds
-_WATCHED_SECONDS = 1.0  # of a batch with probes, before it is run without them
+WORK = 3 << 31  # of a batch, in loops: costs by lanes; takes 0.3 to 1.5 seconds
+_WATCHED_SECONDS = 0.5  # of a batch with probes, before it is run without them
 _EARLIER = 4  # bits: work after which loops that wait are stopped, as a part of the limit
 _FIRST_PAUSE = 1 << 26  # work before a batch first pauses: some hundredths of a second
 _PER_WORD = 64  # work for each word of a snapshot before it is taken

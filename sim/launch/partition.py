@@ -39,6 +39,11 @@ class Outcome:
     jumps: int  # most backward jumps of a batch
     stopped: Stopped | None = None
 
+    @property
+    def unwatched(self) -> int:
+        """How many accessed grains shadow memory had no record for."""
+        return int(self.races[at.HEADER, at.UNWATCHED])
+
 
 _WORTH = 1 << 24  # instructions by lanes: below, a part takes as long to hand out as to run
 _WORTH_ALONE = 1 << 28  # likewise where one thread runs all parts: they only show progress, and can be interrupted

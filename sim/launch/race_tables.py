@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..codegen.program import ORDERS, Program
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..machine import layout as at
-from ..machine.probe_arrays import BLOCK_BITS, LANES, SHADOW_BYTES, SLOTS, Watch, make_shadow, make_watch, no_watch
+from ..machine.probe_arrays import BLOCK_BITS, LANES, SLOTS, Watch, make_shadow, make_watch, no_watch
 from ..mechanisms import is_on
 from ..wgsl.diagnostics import fail
-from .shadow_pool import SHADOWS, StorageShadow
+from .shadow_pool import SHADOWS, StorageShadow, shadow_bytes
 
 _SAME = (at.RACE_FIRST, at.RACE_SECOND, at.RACE_ACROSS)  # races that agree in these are one row
 _BY_GRAINS = frozenset(("order", "atomics", "commuting", "components"))  # probes of more than plain loads and stores
@@ -84,7 +84,7 @@ class LaunchShadow:
     @property
     def threads(self) -> int:
         """How many threads can have a storage shadow of their own."""
-        return max(1, _ROOM // (self._grains * SHADOW_BYTES)) if self.watches_storage else 1 << 10
+        return max(1, _ROOM // shadow_bytes(self._grains)) if self.watches_storage else 1 << 10
 
     @property
     def watches_storage(self) -> bool:
@@ -143,7 +143,7 @@ def merged_races(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> NDArray[
                 known[list(_COUNTS)] += row[list(_COUNTS)]
     merged = at.RACES.new(1 + len(rows))
     merged[at.HEADER, at.RECORDED] = len(rows)
-    for total in (at.BARRIER_PASSED, at.BARRIER_NEEDED):
+    for total in (at.BARRIER_PASSED, at.BARRIER_NEEDED, at.UNWATCHED):
         merged[at.HEADER, total] = ours[at.HEADER, total] + theirs[at.HEADER, total]
     if rows:
         merged[1:] = list(rows.values())

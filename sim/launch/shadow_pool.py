@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ..fast_dataclass import entity
 from ..machine import layout as at
-from ..machine.probe_arrays import BLOCK, SHADOW_BYTES, Shadow, make_shadow, stamp_of_clock
+from ..machine.probe_arrays import BLOCK, BLOCK_BYTES, GRAIN_BYTES, Shadow, make_shadow, stamp_of_clock
 from ..mechanisms import is_on
 
 ROOM = 128 << 20  # bytes that all idle shadows may take
+RECORDED = 1 << 24  # grains that can have a record of their own, the first of all bindings: 0.7 GB of records
 _LAST_CLOCK = 1 << 30  # a stamp has 31 bits for clocks, and a run needs some
 
 
@@ -29,11 +30,13 @@ class StorageShadow:
 
     @property
     def nbytes(self) -> int:
-        return self.grains * SHADOW_BYTES
+        return shadow_bytes(self.grains)
 
     @property
     def grains(self) -> int:
-        return self.arrays.stamps.shape[1]
+        """How many grains it is for, at least."""
+        recorded = len(self.arrays.stamps[at.WRITER])
+        return recorded if recorded < RECORDED else len(self.arrays.starts[at.WRITER]) * BLOCK
 
     def accessed(self, blocks: slice) -> NDArray[np.bool_]:
         """Return in which of these blocks the run may have stored to a grain."""
@@ -45,10 +48,17 @@ class StorageShadow:
         places = blocks[:, np.newaxis] * BLOCK + np.arange(BLOCK)
         starts, covers = self.arrays.starts[at.WRITER, blocks], self.arrays.covers[at.WRITER, blocks]
         is_split = starts[:, np.newaxis] < stamp_of_clock(self.begun + 1)
-        one_by_one = self.arrays.stamps[at.WRITER, np.minimum(places, self.grains - 1)] > stamp_of_clock(self.begun)
+        stamps = self.arrays.stamps[at.WRITER]
+        recorded = places < len(stamps)
+        one_by_one = recorded & (stamps[np.minimum(places, len(stamps) - 1)] > stamp_of_clock(self.begun))
         together = covers[:, np.newaxis] >> np.arange(BLOCK, dtype=np.uint32) & 1 != 0
-        found = (is_split & one_by_one) | (~is_split & together)
+        found = (is_split & one_by_one) | ((~is_split | ~recorded) & together)
         return found & (grains.start <= places) & (places < grains.stop)
+
+
+def shadow_bytes(grains: int) -> int:
+    """Return the bytes of the shadow of so many grains, if all of it is used."""
+    return min(grains, RECORDED) * GRAIN_BYTES + -(-grains // BLOCK) * BLOCK_BYTES
 
 
 class ShadowPool:
@@ -68,7 +78,7 @@ class ShadowPool:
                 with suppress(ValueError):  # another thread has taken it
                     self._idle.remove(shadow)
                     return shadow
-        return StorageShadow(make_shadow(grains))
+        return StorageShadow(make_shadow(grains, RECORDED))
 
     def give_back(self, shadow: StorageShadow, clock: int) -> None:
         """Keep a shadow for later runs, where there is room. `clock` is the last one that its run has reached."""

@@ -156,7 +156,7 @@ class Memory:
         starts = self._slot_index(to), self._slot_index(source)
         number = builder.block(["u32"], "component").slots[0]
         builder.set(number, builder.const("u32", 0))
-        before, outer = builder.versions(), builder.here
+        before, outer = builder.changes, builder.here
         header = builder.here = builder.region(loop=True)
         builder.changed([number])
         at = builder.get(number)
@@ -171,7 +171,7 @@ class Memory:
         loop = ir.Loop(header, condition, body, continuing, None)
         self.spans[id(loop)] = span
         builder.append(loop)
-        builder.merge(before, builder.versions())
+        builder.merge(before)
 
     def _slot_index(self, view: View) -> Value:
         total = Sum(whole=not self.builder.hoists)

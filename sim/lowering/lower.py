@@ -149,7 +149,7 @@ class _Lowering(Expressions):
             for slot in frame.block.slots:
                 builder.set(slot, builder.const(slot.kind, 0))
         frame.exit = Target()
-        before = builder.versions()
+        before = builder.changes
         outer, builder.here = builder.here, builder.region()
         assert function.body is not None
         self._statements(function.body.body)
@@ -157,7 +157,7 @@ class _Lowering(Expressions):
         builder.here = outer
         builder.append(scope)
         frame.exit.node = scope
-        builder.merge(before, builder.versions())
+        builder.merge(before)
         return [builder.get(slot) for slot in frame.block.slots] if frame.block else []
 
     # ---- statements ----
@@ -306,7 +306,7 @@ class _Lowering(Expressions):
         self._count_condition(statement.selector, selector)
         target = Target()
         self._breaks.append(target)
-        before = builder.versions()
+        before = builder.changes
         outer, builder.here = builder.here, builder.region()
         kind = selector.kind
         conditions: list[Value] = []
@@ -331,12 +331,12 @@ class _Lowering(Expressions):
         builder.append(scope)
         target.node = scope
         self._breaks.pop()
-        builder.merge(before, builder.versions())
+        builder.merge(before)
 
     def _loop(self, statement: typed.Loop) -> None:
         builder = self.builder
         target = Target()
-        before = builder.versions()
+        before = builder.changes
         outer = builder.here
         header = builder.here = builder.region(loop=True)
         builder.tally_computed("control", (statement.condition or statement).span)
@@ -346,12 +346,11 @@ class _Lowering(Expressions):
         first_of_body = builder.last_id
         self._loops.append(target)
         self._breaks.append(target)
-        known = builder.versions()
+        before_body = builder.changes
         goes_on = self._statements(statement.body.body) or target.continues > 0
-        after_body = builder.versions()
         continuing = builder.here = builder.region(parent=body)
         continuing.hidden_after = first_of_body if target.continues else None
-        builder.changed([s for s in after_body if after_body[s] != known.get(s)])
+        builder.changed(builder.changed_since(before_body))
         self._loops.pop()
         if statement.continuing and goes_on:
             self._statements(statement.continuing.body)
@@ -362,7 +361,7 @@ class _Lowering(Expressions):
         self.spans[id(loop)] = statement.span
         builder.append(loop)
         target.node = loop
-        builder.merge(before, builder.versions())
+        builder.merge(before)
 
     def _assigned(self, loop: typed.Loop) -> set[Block]:
         """Return the variables from before a loop that an iteration may change."""

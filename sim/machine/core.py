@@ -274,7 +274,7 @@ def run_lockstep_group(
             elif what == op.JUMP:
                 if row[field.TARGET] < pc:
                     budget -= 1
-                    work -= row[field.COST] * (width + _DISPATCH)
+                    work -= row[field.COST] * (width + _DISPATCH) + row[field.COST_ONCE] * (1 + _DISPATCH)
                     loop = min(row[field.LOOP], _LAST_LOOP)
                     progress[at.TURNS + loop] += 1
                     progress[at.TURNED + loop] = budget

@@ -25,6 +25,7 @@ TARGET = ROW.alias("target", A, "jumps", "instruction to go to; -1: the next one
 CONDITION = ROW.alias("condition", B, "jump_zero", "row of the condition")
 LOOP = ROW.alias("loop", E, "jump", "number of the loop, if it leads backward")
 COST = ROW.alias("cost", X, "jump", "what an iteration of the loop costs for each lane, if it leads backward")
+COST_ONCE = ROW.alias("cost_once", C, "jump", "what it costs beyond that, for one lane, if it leads backward")
 WAITS = ROW.alias("waits", MASK, "jump", "1 if the loop waits for other invocations: their lockstep groups go on")
 LEVEL = ROW.alias("level", DEST, "narrow, restore", "level of leaving out tail lanes")
 SITE = ROW.alias("site", A, "barrier", "its site")

@@ -180,6 +180,7 @@ STAMP = PATTERNS.field("stamp", "count", "times the row has been learned; identi
 HEADERS = Table("headers", "list of events, races or trace notes, at row `HEADER`", "the length of the list")
 RECORDED = HEADERS.field("recorded", "rows", "rows that follow; of trace notes possibly more than fit")
 BARRIER_PASSED = HEADERS.field("barrier_passed", "times", "races: how often workgroups passed the ignored barrier")
+UNWATCHED = HEADERS.field("unwatched", "grains", "races: accessed grains that shadow memory has no record for")
 BARRIER_NEEDED = HEADERS.field("barrier_needed", "accesses", "races: accesses that only the ignored barrier orders")
 
 EVENTS = Table("events", "event: a kind at a site", "what went wrong, in the order of first occurrence")

@@ -77,7 +77,7 @@ def touch_lanes(w, s, slot, addresses, mask, masked, extra, writes, config, work
             first = row[at.WATCHED_BASE] + config[at.PLACE] * row[at.WATCHED_PITCH]
             first += np.int64(address) * row[at.WATCHED_FACTOR]
             me = np.int64(config[at.LANE_OFFSET] + lane + 1)
-            for place in range(first, first + row[at.WATCHED_GRAINS]):
+            for place in range(first, min(first + row[at.WATCHED_GRAINS], len(s.stamps[at.WRITER]))):
                 found += touch(s, place, np.uint32(workgroup + 1), me, writes, since, counted)
     return found
 

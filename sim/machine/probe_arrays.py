@@ -19,7 +19,7 @@ LANE_BITS, SLOT_BITS = 14, 18  # fields of a stamp: barriers passed, slot, lane
 LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
 BLOCK_BITS = 4
 BLOCK = 1 << BLOCK_BITS  # grains
-SHADOW_BYTES = 42  # per grain; 2 of them for the records of its block
+GRAIN_BYTES, BLOCK_BYTES = 40, 32  # of the record of a grain, and of a block
 PLACES = 64  # executions whose cost each memory probe remembers
 _LOADS = 4096  # noted loads
 _SEEN = 256  # loads at different distances that each watched access remembers
@@ -133,12 +133,14 @@ def stamp_of_clock(clock: int) -> int:
     return clock << (LANE_BITS + SLOT_BITS)
 
 
-def make_shadow(grains: int) -> Shadow:
-    """Make shadow memory without accesses. Pages that are never written take no memory."""
-    blocks = -(-grains // BLOCK)
+def make_shadow(grains: int, recorded: int | None = None) -> Shadow:
+    """Make shadow memory without accesses. Pages that are never written take no memory.
+
+    `recorded`: only the first grains can have a record of their own, so many; None: all."""
+    blocks, recorded = -(-grains // BLOCK), grains if recorded is None else min(grains, recorded)
     return Shadow(
-        stamps=np.zeros((at.VALUE, max(1, grains)), np.int64),
-        words=np.zeros((at.VALUE + 1, max(1, grains)), np.uint32),
+        stamps=np.zeros((at.VALUE, max(1, recorded)), np.int64),
+        words=np.zeros((at.VALUE + 1, max(1, recorded)), np.uint32),
         starts=np.zeros((at.OTHER, max(1, blocks)), np.int64),
         groups=np.zeros((at.OTHER, max(1, blocks)), np.uint32),
         covers=np.zeros((at.OTHER, max(1, blocks)), np.uint32),

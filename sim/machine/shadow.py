@@ -34,6 +34,7 @@ from .compile.units import compiled, inlined, part
 from .grains import CLOCK_SHIFT, begin_of, read_grain, stamp_of, write_grain
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .memory import shared_part
+from .probe_arrays import BLOCK, BLOCK_BITS
 from .shadow_blocks import WATCH, by_blocks
 
 _NOWHERE = 1 << 62
@@ -47,12 +48,27 @@ _borrowed = borrower(WATCH)
 # ---- all lanes of an access --------------------------------------------------------------------------
 
 
+@inlined
+def grains_of(s):
+    """Return how many grains can have a record."""
+    return np.uint64(len(s.stamps[at.WRITER]))
+
+
+@compiled
+def note_unwatched_store(w, s, grain):
+    """Count a store to a grain without a record. Only a bit remembers it, so that stores of two threads are noticed."""
+    w.races[at.HEADER, at.UNWATCHED] += 1
+    block = grain >> BLOCK_BITS
+    if block < len(s.covers[at.WRITER]):
+        s.covers[at.WRITER, block] |= np.uint32(1 << (grain & (BLOCK - 1)))
+
+
 @compiled
 def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, lanes):
     """Examine a load by `lanes` lanes, one by one."""
     row, size = w.table[slot], config[at.LANES]
     limit, factor, grains = np.uint32(row[at.WATCHED_LIMIT]), row[at.WATCHED_FACTOR], row[at.WATCHED_GRAINS]
-    own, begin = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP, begin_of(w)
+    own, begin, recorded = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP, begin_of(w), grains_of(s)
     if own:
         w.state[at.READ_WINDOW] = w.state[at.WINDOW]
     for g in range((lanes + size - 1) // size):
@@ -71,6 +87,9 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, la
             unwritten = np.int64(-1)
             for grain in range(first, first + grains):
                 place = np.uint64(grain)  # unsigned indices are cheaper
+                if place >= recorded:
+                    w.races[at.HEADER, at.UNWATCHED] += 1
+                    continue
                 if s.stamps[at.WRITER, place] < fresh and unwritten < 0:
                     unwritten = grain
                 read_grain(w, s, place, stamp + lane, group, since, begin, clocks[at.START])
@@ -107,7 +126,7 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
     """Examine a store of one unit by `lanes` lanes, one by one."""
     row, size = w.table[slot], config[at.LANES]
     limit, factor = np.uint32(row[at.WATCHED_LIMIT]), row[at.WATCHED_FACTOR]
-    own, begin = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP, begin_of(w)
+    own, begin, recorded = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP, begin_of(w), grains_of(s)
     bits = 8 * row[at.WATCHED_GRAIN]
     kept = np.int64((1 << bits) - 1)
     for g in range((lanes + size - 1) // size):
@@ -125,6 +144,9 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
             first, word = base + np.int64(address) * factor, np.int64(values[g * size + lane])
             for i in range(factor):
                 place = np.uint64(first + i)
+                if place >= recorded:
+                    note_unwatched_store(w, s, first + i)
+                    continue
                 if s.stamps[at.WRITER, place] >= fresh:
                     old = np.int64(s.words[at.VALUE, place])
                 else:
@@ -368,6 +390,7 @@ def watch_write(regs, row, config, entry, memory, workgroup, workgroups_per_batc
         examine_notes_near(w, watched, lowest, highest, config, workgroup, workgroups_per_batch)
     plain = not masked and config[at.LOCKSTEP_GROUPS] == 1
     plain &= highest <= np.uint32(watched[at.WATCHED_LIMIT]) and watched[at.WATCHED_FACTOR] == 1
+    plain &= np.uint64(watched[at.WATCHED_BASE] + np.int64(highest) + unit) < grains_of(s)
     known, pattern = plain and is_kept(w, slot, addresses, lanes), w.kept[slot]
     if known:
         pattern[at.ROW_MISSES] = 0

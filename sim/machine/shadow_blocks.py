@@ -5,8 +5,9 @@ a block: the access of its first lane, and a bit for each grain. Records take at
 and 16 lanes cost as much as one.
 
 A block whose accesses do not fit into records is split for the rest of the run: then `stamps` and `words` have its
-grains. An access fits only where it cannot race. Blocks are split for all lanes of an access before any record changes,
-so that the value that each record stands for is already in memory.
+grains. Where they have no room for them, the block is not watched from then on. An access fits only where it cannot
+race. Blocks are split for all lanes of an access before any record changes, so that the value that each record stands
+for is already in memory.
 """
 
 # Numba infers the types of compiled functions, which have no annotations.
@@ -188,7 +189,11 @@ def leave(w, mask, masked, first, lane, low, high):
 
 @compiled
 def split(s, block, memory, grain_bits, begin):
-    """Give each grain of a block a record of its own."""
+    """Give each grain of a block a record of its own. Without room for them, its stores remain as bits."""
+    if (block << BLOCK_BITS) >= len(s.stamps[at.WRITER]):
+        stored = np.int64(s.covers[at.WRITER, block]) & _ALL if is_recorded(s.starts[at.WRITER, block], begin) else 0
+        s.covers[at.WRITER, block], s.starts[at.WRITER, block] = stored, begin
+        return
     for who in range(at.WRITER, at.OTHER):
         start, cover, group = s.starts[who, block], np.int64(s.covers[who, block]), s.groups[who, block]
         if not is_recorded(start, begin):

@@ -76,7 +76,8 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
     findings = all_findings(dispatch, probes, launch, outcome, replay=replay)
     count = prod(dispatch.grid)
     how = "all" if launch.count == count else "sample"
-    return Measured(launch, outcome, findings, Coverage(how, count, launch.count, why), launch)
+    coverage = Coverage(how, count, launch.count, why, unwatched=outcome.unwatched)
+    return Measured(launch, outcome, findings, coverage, launch)
 
 
 def all_findings(
@@ -141,7 +142,8 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
             return dispatch.run(probes, progress, **changes)
 
         findings += find_redundant(representatives, found.launch, partial(orders_atomics, dispatch))
-    return Measured(found.launch, found.outcome, findings, _coverage(found), left)
+    unwatched = found.outcome.unwatched + (0 if after is None else after.unwatched)
+    return Measured(found.launch, found.outcome, findings, replace(_coverage(found), unwatched=unwatched), left)
 
 
 def _checked(dispatch: Dispatch, found: Measured, whole: Measured) -> Measured:

@@ -64,7 +64,7 @@ def simulate(
     "zero" in buffers and "clamp" elsewhere; by default, what the device does. For texels the device decides
     (`Device.texel_outside`).
     `budget`: loop iterations that a batch of workgroups may make before the run is stopped; by default, as many as
-    take some seconds.
+    take about a second.
     `trace`: a variable whose values are recorded in one more run.
     `workgroups`: "all"; "classes" for one of each class that provably behaves the same, which gives the same counters
     and findings sooner (all where there is no proof, see `Run.coverage`); "check" for both, compared; or the number to

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..fast_dataclass import sealed
+from ..launch.shadow_pool import RECORDED
 
 Place = tuple[int, int, int]
 
@@ -13,7 +14,8 @@ class Coverage:
 
     `how` is "all", "classes" or "sample". Of the `workgroups` of the grid, `ran` were run for the counters. `classes`
     has the first workgroup_id of each class, and how many workgroups it represents. `why` is the proof, or why there is
-    none, in words; empty unless classes were requested.
+    none, in words; empty unless classes were requested. `unwatched`: accesses of words in which races were not looked
+    for, because they are irregular and shadow memory has no room for them.
     """
 
     how: str
@@ -21,6 +23,7 @@ class Coverage:
     ran: int
     why: str = ""
     classes: tuple[tuple[Place, int], ...] = ()
+    unwatched: int = 0
 
     @property
     def exact(self) -> bool:
@@ -28,6 +31,15 @@ class Coverage:
         return self.how != "sample"
 
     def __str__(self) -> str:
+        if not self.unwatched:
+            return self._workgroups
+        return (
+            f"{self._workgroups}; watched in part: races were not looked for in {self.unwatched:,} accesses, which are "
+            f"irregular and past the first {RECORDED:,} elements of the bindings"
+        )
+
+    @property
+    def _workgroups(self) -> str:
         why = f": {self.why}" if self.why else ""
         if self.how == "classes":
             return f"{self.workgroups:,} workgroups, {self.ran:,} representatives simulated{why}"

@@ -149,6 +149,25 @@ def test_pauses_change_no_result(body, probes, grid, monkeypatch):
     assert results() == expected
 
 
+@pytest.mark.parametrize("probes", ["none", "all"])
+def test_a_loop_that_computes_one_lane_may_make_more_iterations(probes):
+    """All of them in a quarter of a second: the limit is one of time, not of iterations."""
+    found = run("for (var k = 0u; k < 12000000u; k++) { n = n * 5u + 1u; } y[at] = n;", 4, probes=probes)
+    assert found.findings == []
+    assert found.finished == 4
+
+
+def test_operations_cost_what_they_take(short_limits):
+    """The iterations up to the limit of work: sin takes 15 times as long as a product, and one lane less than 64."""
+
+    def iterations(statement):
+        message, _ = endless(f"var f = f32(i); while n < 0xffffffffu {{ n += 1u; {statement} }} y[at] = u32(f);")
+        return int(message.split("after ")[1].split()[0].replace(",", ""))
+
+    products, curves, uniform = map(iterations, ("f = f * f;" * 8, "f = sin(f);" * 8, "n += n * n;" * 4))
+    assert 8 * curves < products < uniform
+
+
 @pytest.mark.parametrize("workgroups", ["all", "classes", 2])
 def test_a_kernel_that_is_slow_with_probes_is_run_without_them(workgroups, short_limits, monkeypatch):
     body = "for (var k = 0u; k < 200u; k++) { y[at] += x[(i * k) % 64u]; }"
@@ -218,7 +237,7 @@ fn main(@builtin(local_invocation_index) at: u32) {
 
 
 def test_any_body_is_given_up_within_four_times_as_long_as_a_simple_one(monkeypatch):
-    """The times of this thread for a part of the limit, which a simple body reaches in about a second."""
+    """The times of this thread for a part of the limit, which a simple body reaches in about half a second."""
     monkeypatch.setattr("bankshot.sim.run.prepared.WORK", long_loops.WORK >> 4)
     many = np.arange(1 << 24, dtype=np.uint32)  # 64 MiB, more than caches hold
 

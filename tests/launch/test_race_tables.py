@@ -138,10 +138,11 @@ def test_halves_of_a_word_do_not_overlap(kinds):
 
 
 def test_no_thread_has_more_shadow_than_there_is_room_for():
-    """42 bytes to a grain, in 2^35 bytes."""
+    """42 bytes to a grain, in 2^35 bytes; past 2^24 grains, two."""
     assert shadow_of(words=1 << 20).threads == (1 << 35) // (42 << 20)
     assert shadow_of(words=1 << 20, grain=2).threads == (1 << 35) // (84 << 20)
-    assert shadow_of(words=1 << 32).threads == 1
+    assert shadow_of(words=1 << 30).threads == (1 << 35) // ((2 << 30) + (40 << 24))
+    assert shadow_of(words=1 << 34).threads == 1
     assert shadow_of(words=1 << 32, storage=()).threads == 1024
     assert shadow_of(words=100).shadow().grains >= 100
     assert shadow_of(words=100, storage=()).shadow().grains == 1

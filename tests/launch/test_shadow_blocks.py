@@ -84,8 +84,7 @@ def value(form: str, rng: random.Random) -> str:
     )  # fmt: skip
 
 
-def told(seed: int) -> tuple[object, ...]:
-    """Return all that a run of a kernel tells, but for the values of racing outputs."""
+def run_of(seed: int) -> bankshot.Run:
     bindings = {
         "a": np.arange(500, dtype=np.float32),
         "b": np.ones((200, 4), np.float32),
@@ -97,9 +96,14 @@ def told(seed: int) -> tuple[object, ...]:
     text = kernel(seed)
     if "f16" in text:
         bindings["f"] = np.ones(200, np.float16)
-    run = bankshot.simulate(
+    return bankshot.simulate(
         text, grid=4, bindings=bindings, probes=("races", "bounds", "uninit", "lanes"), replay=False
     )
+
+
+def told(seed: int) -> tuple[object, ...]:
+    """Return all that a run of a kernel tells, but for the values of racing outputs."""
+    run = run_of(seed)
     found = [f"{each} {each.count} {[str(note) for note in each.notes]}" for each in run.findings]
     return found, dict(run.counters.items()), {name: data.tobytes() for name, data in run.outputs.items()}
 
@@ -140,6 +144,49 @@ def test_blocks_find_what_grains_find(chunk, by_grains, one_pool, monkeypatch):
     monkeypatch.setattr(partition, "_PATIENCE", 0)
     monkeypatch.setenv(THREADS, "2")
     assert [told(seed) for seed in seeds] == expected
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("recorded", [16, 512])
+def test_where_records_have_no_room_the_run_says_so(recorded, threads, monkeypatch):
+    """It finds no pair of accesses that is not there, and all that is there unless it says that it watched in part."""
+
+    def pairs(run):
+        spans = [(each.code, [each.span, *(note.span for note in each.notes)]) for each in run.findings]
+        return {(code, *[span.start for span in some if span is not None]) for code, some in spans}
+
+    def others(run):
+        return dict(run.counters.items()), {name: data.tobytes() for name, data in run.outputs.items()}
+
+    seeds = range(40)
+    expected = [run_of(seed) for seed in seeds]
+    monkeypatch.setattr(shadow_pool, "RECORDED", recorded)
+    monkeypatch.setattr(partition, "_WORTH", 1)
+    monkeypatch.setattr(partition, "_PATIENCE", 0)
+    monkeypatch.setattr(race_tables, "SHADOWS", shadow_pool.ShadowPool(0))
+    monkeypatch.setenv(THREADS, threads)
+    in_part = 0
+    for seed, whole in zip(seeds, expected, strict=True):
+        found = run_of(seed)
+        assert others(found) == others(whole)
+        assert pairs(found) == pairs(whole) or (found.coverage.unwatched and pairs(found) < pairs(whole))
+        in_part += found.coverage.unwatched > 0
+    assert 5 < in_part < 40
+
+
+def test_accesses_without_records_are_counted(monkeypatch):
+    """Of 64 invocations, 48 store past the 16 grains that have records."""
+    monkeypatch.setattr(shadow_pool, "RECORDED", 16)
+    monkeypatch.setattr(race_tables, "SHADOWS", shadow_pool.ShadowPool(0))
+    text = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { y[i * 37u % 64u] = i; }"""
+    run = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(64, np.uint32)})
+    assert run.coverage.unwatched == 48
+    assert "watched in part: races were not looked for in 48 accesses" in str(run.coverage)
+    text = text.replace("i * 37u % 64u", "i")
+    run = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(64, np.uint32)})
+    assert run.coverage.unwatched == 0
+    assert "in part" not in str(run.coverage)
 
 
 def test_regular_accesses_split_only_blocks_of_two_workgroups(one_pool):

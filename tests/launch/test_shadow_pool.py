@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from bankshot.sim.launch.shadow_pool import ShadowPool
+from bankshot.sim.launch.shadow_pool import ShadowPool, shadow_bytes
 from bankshot.sim.machine import layout as at
-from bankshot.sim.machine.probe_arrays import SHADOW_BYTES, stamp_of_clock
+from bankshot.sim.machine.probe_arrays import stamp_of_clock
 
 
 def test_the_next_run_gets_the_shadow_without_accesses():
@@ -40,7 +40,7 @@ def test_a_run_gets_the_smallest_shadow_that_is_large_enough():
 
 def test_idle_shadows_take_no_more_than_their_room():
     """The last ones stay; one that is larger than the room is not kept at all."""
-    pool = ShadowPool(250 * SHADOW_BYTES)
+    pool = ShadowPool(5 * shadow_bytes(100) // 2)
     taken = [pool.take(100) for _ in range(4)]
     for each in taken:
         pool.give_back(each, 1)

@@ -20,6 +20,7 @@ from ..builtins import Builtin
 from ..diagnostics import Diagnostic, Note, WgslError
 from ..source import Span
 from .behavior import NEXT, Behavior, behavior_of
+from .current_values import Changes, Values
 from .uniformity_graph import (
     Key,
     Need,
@@ -96,15 +97,13 @@ class _View:
     full: bool
 
 
-Values = dict[typed.Variable, Node]  # the current value of each function-scope variable
-
-
 @entity
 class _Exits:
-    """The values of variables where control leaves a loop or switch, and where it enters the continuing block."""
+    """The changes since `base` where control leaves a loop or switch, and where it enters the continuing block."""
 
-    breaks: list[Values] = field(default_factory=list[Values])
-    continues: list[Values] = field(default_factory=list[Values])
+    base: Values
+    breaks: list[Changes] = field(default_factory=list[Changes])
+    continues: list[Changes] = field(default_factory=list[Changes])
 
 
 class _Walk:
@@ -124,7 +123,7 @@ class _Walk:
         self.called: dict[Need, Note] = {}  # the calls that bring the needs of callees
         self.filters: list[dict[str, str]] = [module.diagnostics, function.diagnostics]
         self.behaviors: dict[int, Behavior] = {}
-        self.values: Values = {}
+        self.values = Values()
         self.lets: dict[typed.Variable, Node] = {}
         self.views: dict[typed.Variable, _View] = {}
         self.exits: list[_Exits] = []
@@ -214,10 +213,10 @@ class _Walk:
                     self.result.edges.append(self._value(cf, stmt.value))
                 self._leave()
             case typed.Break():
-                self.exits[-1].breaks.append(dict(self.values))
+                self.exits[-1].breaks.append(self.values.since(self.exits[-1].base))
             case typed.Continue():
                 loop = next(e for e in reversed(self.exits) if e.continues is not _SWITCH)
-                loop.continues.append(dict(self.values))
+                loop.continues.append(self.values.since(loop.base))
             case typed.If() | typed.Switch() | typed.Loop():
                 self.filters.append(stmt.diagnostics)
                 cf = self._compound(cf, stmt)
@@ -255,54 +254,52 @@ class _Walk:
 
     def _if(self, cf: Node, stmt: typed.If) -> Node:
         condition = under(self._value(cf, stmt.condition), "under this condition", stmt.condition)
-        before = dict(self.values)
+        before = self.values
         ends: list[Node] = []
-        states: list[Values] = []
+        states: list[Changes] = []
         for branch in (stmt.then, stmt.orelse):
-            self.values = dict(before)
+            self.values = Values(before)
             ends.append(self._block(condition, branch) if branch else condition)
             if branch is None or "Next" in self._behavior(branch):
-                states.append(self.values)
-        self.values = self._joined(states or [before])
+                states.append(self.values.own)
+        self.values = before.joined(states)
         return cf if self._behavior(stmt) == NEXT else after_jump(stmt, ends)
 
     def _switch(self, cf: Node, stmt: typed.Switch) -> Node:
         selector = under(self._value(cf, stmt.selector), "in a case of this 'switch'", stmt.selector)
-        before = dict(self.values)
+        before = self.values
         ends: list[Node] = []
-        self.exits.append(_Exits(continues=_SWITCH))
-        states: list[Values] = []
+        self.exits.append(_Exits(before, continues=_SWITCH))
+        states: list[Changes] = []
         for case in stmt.cases:
-            self.values = dict(before)
+            self.values = Values(before)
             ends.append(self._block(selector, case.body))
             if "Next" in self._behavior(case.body):
-                states.append(self.values)
+                states.append(self.values.own)
         states += self.exits.pop().breaks
-        self.values = self._joined(states or [before])
+        self.values = before.joined(states)
         return cf if self._behavior(stmt) == NEXT else after_jump(stmt, ends)
 
     def _loop(self, cf: Node, stmt: typed.Loop) -> Node:
-        start = depends_on(cf)
-        # The value of a variable at the start of an iteration: that before the loop, or at the end of an iteration.
-        entering = {variable: depends_on(node) for variable, node in self.values.items()}
-        self.values = dict(entering)
-        self.exits.append(_Exits())
+        start, before = depends_on(cf), self.values
+        entering = Values(before, loop=True)
+        self.values = Values(entering)
+        self.exits.append(_Exits(entering))
         exits = self.exits[-1]
         end = start
         if stmt.condition is not None:
             end = under(self._value(start, stmt.condition), "while this condition holds", stmt.condition)
-            exits.breaks.append(dict(self.values))
+            exits.breaks.append(self.values.since(entering))
         end = self._block(end, stmt.body)
         behavior = self._behavior(stmt.body)
-        states = ([self.values] if "Next" in behavior else []) + exits.continues
+        states = ([self.values.own] if "Next" in behavior else []) + exits.continues
         if states:
-            self.values = self._joined(states)
+            self.values = Values(entering).joined(states)
             end = self._continuing(end, stmt, exits)
             start.edges.append(end)
-            for variable, node in entering.items():
-                node.edges.append(self.values[variable])
+            entering.iterates(self.values.own)
         self.exits.pop()
-        self.values = self._joined(exits.breaks or [self.values])
+        self.values = before.joined([{**entering.own, **state} for state in exits.breaks or [self.values.own]])
         return cf if "Return" not in behavior else after_jump(stmt, [start, end])
 
     def _continuing(self, cf: Node, stmt: typed.Loop, exits: _Exits) -> Node:
@@ -310,18 +307,8 @@ class _Walk:
             cf = self._block(cf, stmt.continuing)
         if stmt.break_if is not None:
             cf = under(self._value(cf, stmt.break_if), "unless this condition ends the loop", stmt.break_if)
-            exits.breaks.append(dict(self.values))
+            exits.breaks.append(self.values.since(exits.base))
         return cf
-
-    def _joined(self, states: list[Values]) -> Values:
-        if len(states) == 1:
-            return states[0]
-        joined: Values = {}
-        for variable in states[0]:
-            if all(variable in state for state in states):
-                nodes = {id(state[variable]): state[variable] for state in states}
-                joined[variable] = depends_on(*nodes.values()) if len(nodes) > 1 else states[0][variable]
-        return joined
 
     # ---- expressions -----------------------------------------------------------------------------------
 
@@ -345,11 +332,12 @@ class _Walk:
 
     def _short_circuit(self, cf: Node, expr: typed.ShortCircuit) -> Node:
         left = self._value(cf, expr.left)
-        before = dict(self.values)
+        before = self.values
+        self.values = Values(before)
         right = self._value(
             under(left, f"the right side of '{expr.op}' depends on its left side", expr.left), expr.right
         )
-        self.values = self._joined([before, self.values])  # the right side may not run
+        self.values = before.joined([{}, self.values.own])  # the right side may not run
         return right
 
     def _loaded(self, cf: Node, view: _View, span: Span) -> Node:
@@ -448,4 +436,4 @@ class _Walk:
         return depends_on(*(nodes[key] for key in reach.keys), source=source)
 
 
-_SWITCH: list[Values] = []  # marks the exits of a switch, which a `continue` passes through
+_SWITCH: list[Changes] = []  # marks the exits of a switch, which a `continue` passes through
