@@ -49,6 +49,10 @@ comment that suppresses nothing is a finding itself:
 flag = 1u;
 ```
 
+Races are watched element by element. Of buffers with regular accesses a record serves a whole block, but of irregular
+ones each element has a record, and only the first 16,777,216 elements of the bindings can: past them the run is
+*watched in part*, which `run.coverage`, reports and the last line of a command say.
+
 Races are one finding for each cause. Bankshot changes the text and runs it again until they end: it inserts a barrier,
 uses the right kind, splits a statement, or makes a word atomic. The hint says what ended them, such as
 `a workgroupBarrier() after line 23 removes all 19 races`: the changed text passed the check of uniform control flow,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 ENDLESS = f"with wgpu: {MAY_HANG}"
 WEAK_SECONDS = 2.0  # for the search of orders that only weak memory has
+PARTLY_WATCHED = "in full for races: some irregular accesses to large buffers are not watched"
 STOPPED = "outputs of a run that was stopped are not judged"
 
 
@@ -115,6 +116,8 @@ def _simulate(case: Case, options: Options, log: Log) -> Run:
     )
     if run.agreement is not None:
         log.note(str(run.agreement))
+    if run.coverage.unwatched:
+        log.leave_out(PARTLY_WATCHED)
     for note in stage_notes(run.pipeline.module):
         log.note(note)
     if case.unset:

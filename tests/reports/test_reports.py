@@ -110,7 +110,7 @@ class Finding:
 def world(monkeypatch, tmp_path):
     """A folder with one kernel, a simulator and a GPU that double numbers, and knobs to make them fail."""
     knobs = SimpleNamespace(folder=tmp_path, findings=[], gpu_error=0.0, sim_error=0.0, devices=[], no_adapter=False)
-    knobs.workgroup_bytes = 0
+    knobs.workgroup_bytes = knobs.unwatched = 0
     # A run that is made up cannot be made once more.
     monkeypatch.setattr(output_checks, "reordering_within_bounds", lambda mismatch: None)
     monkeypatch.setattr(
@@ -145,7 +145,8 @@ def world(monkeypatch, tmp_path):
         pipeline = SimpleNamespace(
             entry=function, globals=function.globals, workgroup_size=size, workgroup_bytes=memory, module=checked
         )
-        return Run({"y": y}, counters, sites, knobs.findings, pipeline=pipeline)
+        coverage = Coverage("all", 2, 2, unwatched=knobs.unwatched)
+        return Run({"y": y}, counters, sites, knobs.findings, pipeline=pipeline, coverage=coverage)
 
     def begin_on_gpu(case, adapter, repeats=1, text=None):
         y = case.bindings["x"] * np.float32(2)
@@ -178,6 +179,14 @@ def command(*arguments):
 
 
 # ---- audit -------------------------------------------------------------------------------------------
+
+
+def test_the_last_line_says_which_case_was_watched_in_part(world):
+    world.unwatched = 7
+    last = "2 not compared in full for races: some irregular accesses to large buffers are not watched"
+    assert last in command("audit", world.folder).stdout.splitlines()[-1]
+    world.unwatched = 0
+    assert "watched" not in command("audit", world.folder).stdout
 
 
 def test_a_clean_audit(world, monkeypatch):
