@@ -387,8 +387,8 @@ class Launch:
         if self.options.trace is not None:
             (x, y, z), (width, height, _) = self.options.trace.workgroup, self.grid
             number = (z * height + y) * width + x
-            runs_at = np.flatnonzero(self._order == number) if self._order.size else [number]
-            traced[at.TRACED_WORKGROUP] = runs_at[0] if len(runs_at) else -1
+            runs_at = np.flatnonzero(self._order == number).tolist() if self._order.size else [number]
+            traced[at.TRACED_WORKGROUP] = next(iter(runs_at), -1)
             shared = any(point.variable.space == "workgroup" for point in self.program.trace_points)
             lanes = None if shared else self.options.trace.lanes
             traced[at.TRACED_LANES :] = [lanes is None or lane in lanes for lane in range(self._lanes)]

@@ -45,11 +45,11 @@ class LockstepGroups:
     beside: int
 
     @property
-    def all(self) -> NDArray[np.int64]:
+    def all(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """By group: the position of its workgroup in the batch, its first invocation, and how many it has."""
         place, part = np.divmod(np.arange(self.count), self.count // max(1, self.beside))
         first = part * self.size
-        return np.stack([place, first, np.minimum(self.size, self.lanes - first)], axis=1)
+        return place, first, np.minimum(self.size, self.lanes - first)
 
 
 def lockstep_groups_of(program: Program, device: Device, schedule: Schedule) -> LockstepGroups:
@@ -203,7 +203,7 @@ class MachineArrays:
         config[at.LANE_PITCH], config[at.GROUP_PITCH] = self.program.pitches(lockstep_groups.size)
         config[at.WATCHES] = bool(self.program.race_probes)
         configs = np.tile(config, (lockstep_groups.count, 1))
-        configs[:, [at.PLACE, at.LANE_OFFSET, at.LANES]] = lockstep_groups.all
+        configs[:, [at.PLACE, at.LANE_OFFSET, at.LANES]] = np.stack(lockstep_groups.all, axis=1)
         return configs
 
     def _places_taken(self, size: int) -> NDArray[np.int64]:
@@ -219,15 +219,17 @@ class MachineArrays:
         registers = np.zeros((lockstep_groups.count, self.program.rows, lockstep_groups.width), np.uint32)
         for bits, row in self.program.constants.items():
             registers[:, row] = bits
-        for size in np.unique(lockstep_groups.all[:, 2]).tolist():  # the last group of a workgroup may be smaller
+        _, _, sizes = lockstep_groups.all
+        for size in np.unique(sizes).tolist():  # the last group of a workgroup may be smaller
             self._fill(registers, size)
         return registers
 
     def _fill(self, registers: NDArray[np.uint32], size: int) -> None:
         """Put inputs into the register rows of the lockstep groups of so many invocations."""
         lockstep_groups, places = self.lockstep_groups, np.arange(self.lockstep_groups.width)
-        numbers = np.flatnonzero(lockstep_groups.all[:, 2] == size)
-        place, first, _ = lockstep_groups.all[numbers, :, np.newaxis].swapaxes(0, 1)  # a column of groups each
+        places_of, firsts, sizes = lockstep_groups.all
+        numbers = np.flatnonzero(sizes == size)
+        place, first = places_of[numbers, np.newaxis], firsts[numbers, np.newaxis]  # a column of groups each
         lane_pitch, group_pitch = self.program.pitches(size)
         lane = first + self._places_taken(size)[places // lane_pitch % size]
         x, y, _ = self.program.workgroup_size

@@ -310,7 +310,8 @@ def _any_array(t: Type, test: Callable[[Array], bool]) -> bool:
 def element_of(t: Type) -> Scalar:
     """Return the scalar type of a scalar, vector, matrix or atomic, or of an array of them."""
     while not isinstance(t, Scalar):
-        assert isinstance(t, Vec | Mat | Atomic | Array), f"{t} has no single scalar type"
+        if not isinstance(t, Vec | Mat | Atomic | Array):
+            raise Crash(f"{t} has no single scalar type")
         t = t.elem
     return t
 

@@ -144,13 +144,14 @@ def test_a_value_of_an_inner_region_is_not_used_outside_of_it():
     assert inner.region is outer or later is not inner
 
 
-def test_instructions_of_one_class_and_place_add_up():
+def test_instructions_are_counted_with_what_they_compute():
     builder = Builder()
     span, other = Span(Source("abcd"), 0, 1), Span(Source("abcd"), 1, 2)
+    value = builder.const("f32", 2)
     for name, place in (("fp32", span), ("fp32", span), ("integer", span), ("fp32", other), (None, span)):
-        builder.tally_computed(name, place)
+        builder.tally_computed(name, place, value if place is other else None)
     (count,) = [item for item in builder.root.items if isinstance(item, ir.Count)]
-    assert count.computed == {("fp32", span): 2, ("integer", span): 1, ("fp32", other): 1}
+    assert count.computed == [("fp32", span, None)] * 2 + [("integer", span, None), ("fp32", other, value)]
 
 
 @pytest.mark.parametrize(

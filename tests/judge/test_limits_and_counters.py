@@ -109,7 +109,7 @@ def compared(ours, theirs, instructions=(), counted=None, invocations=64, workin
         shape=SimpleNamespace(lanes=32, subgroup_size=32),
         working=range(working),
     )
-    facts = {"workgroups": 2, "invocations": 64, "simt_efficiency": 0.75, "thread_utilization": 1.0} | totals
+    facts = {"workgroups": 2, "invocations": 64, "simt_efficiency": 0.75, "working_invocations": 1.0} | totals
     run = SimpleNamespace(sites=sites, instructions=list(instructions), counters=facts)
     found, number = counter_diff.compare(run, account, invocations)
     return [(each.site and each.site.span.start, each.counter, each.simulated, each.counted) for each in found], number
@@ -150,10 +150,10 @@ def test_places_that_differ_are_in_the_order_of_the_source(name):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"invocations": 96}, [("workgroups", 2, 3.0), ("invocations", 64, 96), ("thread_utilization", 1.0, 64 / 96)]),
+        ({"invocations": 96}, [("workgroups", 2, 3.0), ("invocations", 64, 96), ("working_invocations", 1.0, 64 / 96)]),
         ({"invocations": 0, "working": 0},
-         [("workgroups", 2, 0.0), ("invocations", 64, 0), ("thread_utilization", 1.0, 0.0)]),
-        ({"working": 32}, [("thread_utilization", 1.0, 0.5)]),
+         [("workgroups", 2, 0.0), ("invocations", 64, 0), ("working_invocations", 1.0, 0.0)]),
+        ({"working": 32}, [("working_invocations", 1.0, 0.5)]),
         ({"simt_efficiency": 0.5}, [("simt_efficiency", 0.5, 0.75)]),
     ],
 )  # fmt: skip

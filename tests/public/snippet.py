@@ -30,7 +30,7 @@ if not isinstance(output, bytes):
 assert_type(run.output("x"), NDArray[Any])
 assert_type(run.total.shared_wavefronts, int)
 assert_type(run.excess_wavefronts, int)
-assert_type(run.utilization, float)
+assert_type(run.utilization.lane_efficiency, float | None)
 bankshot.simulate("", grid=1, bindings={"a": array.array("f", [1.0]), "b": [1.0, 2.0], "c": memoryview(b"0123")})
 assert_type(bankshot.run_manifest("k.toml", M=65), bankshot.Run)
 bankshot.compute_with_buffers({0: x, 1: b"0123"}, {2: (4, "f"), 3: 16}, "", constants={"WG": 8}, n=(1, 2, 3))

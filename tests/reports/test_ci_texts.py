@@ -9,7 +9,7 @@ from bankshot.sim.findings.table import KINDS
 RACE = Remark(ERROR, "race", "it races", "a/k.wgsl", 3, 5, also=[("with", "a/b.wgsl", 7)], hint="wait", end_column=9)
 WRONG = Remark(ERROR, "output", "y is wrong: 100%, really", "a,b/k:1.wgsl")
 CASES = [
-    Entry("k N=4", ok=False, figures={"excess_wavefronts": 1_234, "thread_utilization": 0.5}, adapter="llvmpipe",
+    Entry("k N=4", ok=False, figures={"excess_wavefronts": 1_234, "working_invocations": 0.5}, adapter="llvmpipe",
           remarks=(RACE, WRONG), outcome="failed", compared=("y: all",)),
     Entry("k N=8", ok=False, remarks=(RACE,), outcome="unchecked"),
     Entry("m", ok=True, outcome="clean"),

@@ -131,7 +131,7 @@ def traced(*requests, lanes=4, subgroup_size=2, **arrays):
     """A trace of a workgroup, of which lanes work at each request that is no barrier."""
     found = [each for each in requests]
     device = SimpleNamespace(subgroup_size=subgroup_size)
-    run = SimpleNamespace(device=device, counters={"thread_utilization": 0.625})
+    run = SimpleNamespace(device=device, counters={"working_invocations": 0.625})
     return SimpleNamespace(
         requests=found, lanes=lanes, run=run, epochs=max(each.epoch for each in found) + 1,
         case=SimpleNamespace(arrays=arrays),

@@ -169,7 +169,7 @@ def test_figures_are_those_that_were_counted():
     made = remarks.figures_of({**COUNTERS, "flops": 5})
     assert made == {"excess_wavefronts": 5, "excess_sectors": 2, "barriers": 3}
     assert [*made] == ["excess_wavefronts", "excess_sectors", "barriers"]
-    assert remarks.figures_of({**COUNTERS, "thread_utilization": 0.5})["thread_utilization"] == 0.5
+    assert remarks.figures_of({**COUNTERS, "working_invocations": 0.5})["working_invocations"] == 0.5
 
 
 # ---- audits --------------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 TOPS = ("sim", "oracle")
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 ROW = re.compile(r"^\| `(\w+)` \| .+? \| `([\w.]+)` \| ([\w. ]*)\|$", re.MULTILINE)
-LANGUAGE = {f"sim.{each}" for each in ("fast_dataclass", "bounded_cache", "without_gc", "scalar", "wgsl", "ir")}
+LANGUAGE = {
+    f"sim.{each}" for each in ("fast_dataclass", "mechanisms", "bounded_cache", "without_gc", "scalar", "wgsl", "ir")
+}
 GROUPS = {
     "language": LANGUAGE,
     "program": LANGUAGE
