@@ -24,8 +24,7 @@ from bankshot.sim.machine import opcodes as op
 from bankshot.sim.run import prepared as running
 from bankshot.sim.run.counters import Counters
 from bankshot.sim.wgsl.diagnostics import Crash
-from tests.programs_made import random_programs as integers
-from tests.programs_made.random_floats import Maker, Renderer
+from tests.programs_made.checked_programs import float_program, integer_program
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 COUNTERS = [field.name for field in fields(Counters)]
@@ -55,20 +54,6 @@ def assert_alike(module, several, **given):
 
 def without_each():
     return [ALL - {name} for name in PASSES]
-
-
-def integer_program(seed):
-    size, groups = 8, 2
-    data = np.random.default_rng(seed).integers(0, 9, size * groups).astype(np.uint32)
-    out = np.zeros(size * groups * integers.LOGGED, np.uint32)
-    bindings = {"out": out, "given": data, "same": np.uint32(seed % 4)}
-    return bankshot.check(integers.render(integers.Maker(seed).program(), size)), {"grid": groups, "bindings": bindings}
-
-
-def float_program(seed):
-    x = np.random.default_rng(seed).integers(-20, 20, 64).astype(np.float32) * np.float32(0.1)
-    bindings = {"x": x, "y": np.zeros(64 + 256, np.float32), "tenth": np.float32(0.1)}
-    return bankshot.check(Renderer(False).source(Maker(seed).program())), {"grid": 2, "bindings": bindings}
 
 
 def test_representative_workgroups_run_with_the_same_passes():

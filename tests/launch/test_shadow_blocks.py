@@ -7,6 +7,7 @@ out of bounds, by some invocations, in loops and with barriers in between.
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def value(form: str, rng: random.Random) -> str:
     )  # fmt: skip
 
 
-def run_of(seed: int) -> bankshot.Run:
+def run_with(seed: int, **options: Any) -> bankshot.Run:
     bindings = {
         "a": np.arange(500, dtype=np.float32),
         "b": np.ones((200, 4), np.float32),
@@ -96,9 +97,11 @@ def run_of(seed: int) -> bankshot.Run:
     text = kernel(seed)
     if "f16" in text:
         bindings["f"] = np.ones(200, np.float16)
-    return bankshot.simulate(
-        text, grid=4, bindings=bindings, probes=("races", "bounds", "uninit", "lanes"), replay=False
-    )
+    return bankshot.simulate(text, grid=4, bindings=bindings, **options)
+
+
+def run_of(seed: int) -> bankshot.Run:
+    return run_with(seed, probes=("races", "bounds", "uninit", "lanes"), replay=False)
 
 
 def told(seed: int) -> tuple[object, ...]:

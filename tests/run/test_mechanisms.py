@@ -20,7 +20,7 @@ from bankshot.sim.mechanisms import MECHANISMS, all_off, is_on, without
 from bankshot.sim.run import dispatch
 from tests.findings.test_random_accesses import make, make_on_one_word
 from tests.findings.test_random_accesses import run as run_steps
-from tests.launch.test_shadow_blocks import kernel
+from tests.launch.test_shadow_blocks import run_with as accesses
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}
@@ -45,21 +45,6 @@ Case = Callable[..., bankshot.Run]
 def leader(step: str, **options: Any) -> bankshot.Run:
     bindings = {"x": np.linspace(0, 1, 2048, dtype=np.float32), "y": np.zeros(32, np.float32)}
     return bankshot.simulate(LEADER.replace("STEP", step), grid=32, bindings=bindings, **options)
-
-
-def accesses(seed: int, **options: Any) -> bankshot.Run:
-    bindings = {
-        "a": np.arange(500, dtype=np.float32),
-        "b": np.ones((200, 4), np.float32),
-        "c": np.ones(201, np.float32),
-        "d": np.ones((200, 4), np.float32),
-        "e": np.ones((200, 4), np.float32),
-        "places": np.random.default_rng(seed).permutation(200).astype(np.uint32),
-    }
-    text = kernel(seed)
-    if "f16" in text:
-        bindings["f"] = np.ones(200, np.float16)
-    return bankshot.simulate(text, grid=4, bindings=bindings, **options)
 
 
 def steps(seed: int, **options: Any) -> bankshot.Run:

@@ -10,33 +10,18 @@ from hypothesis import strategies as st
 import bankshot
 from bankshot.sim.models.devices import DEVICES
 from bankshot.sim.run.sliced_workgroups import MOST_WORKGROUPS
-from tests.programs_made import random_programs as integers
-from tests.programs_made.random_floats import Maker, Renderer
+from tests.programs_made.checked_programs import float_program, integer_program
 
 SETTINGS = settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
-
-
-def integer_program(seed):
-    size, groups = 8, 2
-    data = np.random.default_rng(seed).integers(0, 9, size * groups).astype(np.uint32)
-    out = np.zeros(size * groups * integers.LOGGED, np.uint32)
-    bindings = {"out": out, "given": data, "same": np.uint32(seed % 4)}
-    return integers.render(integers.Maker(seed).program(), size), {"grid": groups, "bindings": bindings}
-
-
-def float_program(seed):
-    x = np.random.default_rng(seed).integers(-20, 20, 64).astype(np.float32) * np.float32(0.1)
-    bindings = {"x": x, "y": np.zeros(64 + 256, np.float32), "tenth": np.float32(0.1)}
-    return Renderer(False).source(Maker(seed).program()), {"grid": 2, "bindings": bindings}
 
 
 @pytest.mark.parametrize("make", [integer_program, float_program])
 @given(seed=st.integers(0, 10_000), size=st.sampled_from([4, 32]))
 @SETTINGS
 def test_slots_of_each_line_equal_the_counters(make, seed, size):
-    text, how = make(seed)
+    module, how = make(seed)
     device = DEVICES["nvidia"].with_(subgroup_size=size, subgroup_sizes=(size,))
-    done = bankshot.simulate(text, probes=("lanes",), device=device, **how)
+    done = bankshot.simulate(module, probes=("lanes",), device=device, **how)
     used = done.utilization
     assert used.measured <= MOST_WORKGROUPS
     assert used.workgroups == prod(done.grid)
