@@ -15,7 +15,7 @@ from ..ir import ir
 from ..ir.instruction_classes import class_of_site
 from ..ir.ir import Value
 from ..ir.sites import SourceSite
-from .padding_zeros import Known
+from .padding_zeros import Known, stem_of
 from .steps import Chunk, Construct, Decide, Enter, Part, Step
 from .tallies import Place, Tally
 from .workgroup_memory import Cell, Lanes, Memories
@@ -72,6 +72,7 @@ class Needs:
         self._lanes, self._memories, self._sites = lanes, memories, sites
         self._governed, self._tallies = governed, tallies
         self._needed: dict[Cell, int] = {}  # the lanes in which what comes later needs a value or variable
+        self._decisive: dict[Cell, int] = {}  # those of them in which an address or a condition does
         self._useful: dict[Value, int] = {}  # the lanes in which the last execution of a value was useful
         self._of_sites: dict[int, int] = {}  # the same for accesses and exchanges, by site
         self._unsettled: list[tuple[Tally, int]] = []  # useful in the lanes that do anything useful
@@ -97,17 +98,17 @@ class Needs:
             case Value():
                 self._need_value(part, known)
             case ir.Set(slot=slot, value=value):
-                self._use(value, self._take(slot, active))
+                self._use(value, *self._take(slot, active))
             case ir.Pick(result=result, block=block, index=index):
-                wanted = self._needed.pop(result, 0)
-                self._use(index, wanted)
+                wanted, decisive = self._take(result)
+                self._use(index, wanted, wanted)
                 for cell, lanes in self._lanes.picks(block, step):
-                    self._use(cell, wanted & lanes)
+                    self._use(cell, wanted & lanes, decisive & lanes)
             case ir.Put(block=block, index=index, value=value):
                 for cell, lanes in self._lanes.picks(block, step):
-                    taken = self._take(cell, lanes)
-                    self._use(value, taken)
-                    self._use(index, taken)
+                    taken, decisive = self._take(cell, lanes)
+                    self._use(value, taken, decisive)
+                    self._use(index, taken, taken)
             case ir.Load():
                 self._need_load(part, step)
             case ir.Store():
@@ -124,40 +125,41 @@ class Needs:
                     wanted |= self._governed.get(loop)
                 if isinstance(construct, ir.If):
                     self._governed.forget(construct)
-                self._use(condition, wanted & active)
+                self._use(condition, wanted & active, wanted & active)
             case ir.Count() if self._tallies is not None:
                 self._count(part, step.chunk, active, self._tallies)
             case _:
                 pass
 
     def _need_value(self, value: Value, known: tuple[int, ...]) -> None:
-        wanted = self._needed.pop(value, 0)
+        wanted, decisive = self._take(value)
         self._useful[value] = 0
         if not wanted:
             return
-        stem = value.op.rpartition("_")[0]
+        stem = stem_of(value.op)
         if value.op == "get":
-            self._use(value.imm, wanted)
+            self._use(value.imm, wanted, decisive)
         elif stem == "select":
             chosen = known[0] if known else 0
+            other, one, condition = value.args
             self._spend(value, wanted)
-            self._use(value.args[0], wanted & ~chosen)
-            self._use(value.args[1], wanted & chosen)
-            self._use(value.args[2], wanted)
+            self._use(other, wanted & ~chosen, decisive & ~chosen)
+            self._use(one, wanted & chosen, decisive & chosen)
+            self._use(condition, wanted, wanted)
         elif known and stem in _USES:
-            useful, uses = _USES[stem](wanted, *known)
-            self._spend(value, useful)
+            useful, uses = _USES[stem](wanted & ~decisive, *known)
+            self._spend(value, useful | decisive)
             for each, lanes in zip(value.args, uses, strict=True):
-                self._use(each, lanes)
+                self._use(each, lanes | decisive, decisive)
         else:
             self._spend(value, wanted)
             for each in value.args:
-                self._use(each, wanted)
+                self._use(each, wanted, decisive)
 
     def _need_load(self, load: ir.Load, step: Step) -> None:
         wanted = 0
         for place, result in enumerate(load.results):
-            lanes = self._needed.pop(result, 0)
+            lanes, _ = self._take(result)
             wanted |= lanes
             held = self._memories.grains(load.access, step, place) if lanes else None
             if held is not None:
@@ -182,7 +184,7 @@ class Needs:
     def _need_atomic(self, atomic: ir.Atomic, step: Step, active: int) -> None:
         wanted = 0
         for result in atomic.results:
-            wanted |= self._needed.pop(result, 0)
+            wanted |= self._take(result)[0]
         if (held := self._memories.grains(atomic.access, step, 0)) is not None:
             memory, grains = held
             if atomic.op != "load":
@@ -196,30 +198,37 @@ class Needs:
         self._reach(atomic.site, atomic.address, wanted)
 
     def _need_collective(self, item: ir.Collective, step: Step, active: int) -> None:
-        wanted = 0
+        wanted = decisive = 0
         for result in item.results:
-            wanted |= self._needed.pop(result, 0)
+            lanes, deciding = self._take(result)
+            wanted |= lanes
+            decisive |= deciding
         if not wanted:
             return
         if item is step.chunk.first:  # a shuffle, from known lanes
             given = self._lanes.sources(step, self._lanes.among(wanted, step.lanes)) & active
-            self._use(item.args[1], wanted)
-            self._use(item.args[0], given)
+            value, source = item.args
+            self._use(source, wanted, wanted)
+            self._use(value, given, given if decisive else 0)
         else:
             given = sum(lanes & active for lanes in self._lanes.subgroups if wanted & lanes)
             for each in item.args:
-                self._use(each, given)
+                self._use(each, given, given if decisive else 0)
         self._reach(item.site, None, given | wanted)
 
-    def _use(self, cell: Cell, lanes: int) -> None:
+    def _use(self, cell: Cell, lanes: int, decisive: int = 0) -> None:
+        """Need a value or variable in these lanes; in the decisive ones for an address or a condition."""
         if lanes:
             self._needed[cell] = self._needed.get(cell, 0) | lanes
+        if decisive:
+            self._decisive[cell] = self._decisive.get(cell, 0) | decisive
 
-    def _take(self, cell: Cell, lanes: int) -> int:
-        """Return which of these lanes need what is in a variable, as they write it."""
-        needed = self._needed.get(cell, 0)
-        self._needed[cell] = needed & ~lanes
-        return needed & lanes
+    def _take(self, cell: Cell, lanes: int = -1) -> tuple[int, int]:
+        """Return which of these lanes need a value or variable, and the decisive ones, as they make or write it."""
+        needed, decisive = self._needed.pop(cell, 0), self._decisive.pop(cell, 0)
+        if kept := needed & ~lanes:
+            self._use(cell, kept, decisive & ~lanes)
+        return needed & lanes, decisive & lanes
 
     def _spend(self, value: Value, lanes: int) -> None:
         self._useful[value] = lanes
@@ -231,7 +240,7 @@ class Needs:
             self._of_sites[site] = self._of_sites.get(site, 0) | lanes
             self._in_step |= lanes
             if address is not None:
-                self._use(address, lanes)
+                self._use(address, lanes, lanes)
 
     def _count(self, count: ir.Count, chunk: Chunk, active: int, tallies: dict[Place, Tally]) -> None:
         """Count the instructions of a basic block, whose values and accesses have been walked."""
@@ -279,19 +288,27 @@ def _fused(wanted: int, one: int, other: int, more: int) -> tuple[int, tuple[int
     return useful, (useful, useful, wanted)
 
 
+def _shifted(wanted: int, one: int, other: int) -> tuple[int, tuple[int, int]]:
+    return wanted & ~one & ~other, (wanted, wanted & ~one & ~other)
+
+
 def _same(wanted: int, one: int) -> tuple[int, tuple[int]]:
     return wanted & ~one, (wanted,)
 
 
-# The lanes in which a float operation is useful, and those in which each operand is needed, from those in which its
-# result is needed and its operands are padding zeros.
+# The lanes in which an operation is useful, and those in which each operand is needed, from those in which its result
+# is needed as data and its operands are padding zeros.
 _USES = {
     "mul": _product,
+    "and": _product,
     "add": _sum,
+    "or": _sum,
+    "xor": _sum,
     "sub": _difference,
     "fma": _fused,
+    "shl": _shifted,
+    "shr": _shifted,
     "neg": _same,
     "abs": _same,
-    "convert_f16": _same,
-    "convert_f32": _same,
+    "convert": _same,
 }

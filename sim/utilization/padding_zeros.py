@@ -1,7 +1,6 @@
 """Padding zeros: zeros that come from no data.
 
-These are constants, memory that the workgroup has not written, products with a padding zero, and sums of two. Only
-operations on floats pass them on.
+These are constants, memory that the workgroup has not written, products with a padding zero, and sums of two.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class PaddingZeros:
         return self._lanes.of(step.lanes, in_vain) if memory.is_buffer else 0
 
     def _through_value(self, value: Value, step: Step) -> tuple[int, ...]:
-        stem = value.op.rpartition("_")[0]
+        stem = stem_of(value.op)
         if value.op == "get":
             self._zero[value] = self._of(value.imm)
             return ()
@@ -85,13 +84,12 @@ class PaddingZeros:
             other, one, _ = map(self._of, value.args)
             self._zero[value] = other & ~chosen | one & chosen
             return (chosen,)
-        known = tuple(self._of(each) for each in value.args)
-        if value.op == "bits":
-            self._zero[value] = known[0]
+        if stem not in _RESULTS:
+            self._zero[value] = 0
             return ()
-        followed = value.kind.startswith("f") and stem in _RESULTS
-        self._zero[value] = _RESULTS[stem](*known) if followed else 0
-        return known if followed else ()
+        known = tuple(self._of(each) for each in value.args)
+        self._zero[value] = _RESULTS[stem](*known)
+        return known
 
     def _of(self, cell: Cell) -> int:
         if isinstance(cell, Value) and cell.op == "const":
@@ -115,17 +113,31 @@ def _fused(one: int, other: int, more: int) -> int:
     return (one | other) & more
 
 
-# The lanes in which the result of a float operation is a padding zero, from those of its operands.
+# The lanes in which the result of an operation is a padding zero, from those of its operands.
 _RESULTS = {
     "mul": _either,
+    "and": _either,
     "add": _both,
+    "or": _both,
+    "xor": _both,
     "sub": _both,
     "min": _both,
     "max": _both,
-    "div": _first,
     "fma": _fused,
+    "div": _first,
+    "shl": _first,
+    "shr": _first,
     "neg": _first,
     "abs": _first,
-    "convert_f16": _first,
-    "convert_f32": _first,
+    "bits": _first,
+    "convert": _first,
 }
+
+
+def stem_of(op: str) -> str:
+    """Return what an operation does, whatever its types.
+
+    >>> [stem_of(op) for op in ("add_f32", "convert_u32_f32", "bits")]
+    ['add', 'convert', 'bits']
+    """
+    return "convert" if op.startswith("convert_") else op.rpartition("_")[0] or op

@@ -5,7 +5,8 @@ that execution: through values, memory, exchanges within subgroups, addresses an
 program slicing", 1988). Two things that a program computes in vain are left out:
 
 - a store of a padding zero over a zero (see `padding_zeros`);
-- adding a padding zero to a number, or multiplying by one: the result is the number, or a padding zero.
+- adding a padding zero to a number, or multiplying by one, where neither an address nor a condition depends on the
+  result: it is the number, or a padding zero.
 
 Barriers and jumps are useful in the lanes that do anything useful. The needs are followed twice, since the last check
 of a loop depends on what the loop did before.

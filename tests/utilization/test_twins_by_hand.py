@@ -185,3 +185,56 @@ def test_an_address_that_is_known_before_is_not_that_of_the_access_before_it():
     assert used[1][:2] == (64, 64)
     assert used[1][2] >= 1
     assert slots(run("let v = x[i];\ntile[7] = v;\nworkgroupBarrier();\ny[i] = tile[6];").utilization)[1] == (64, 64, 0)
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("f32", np.float32), ("u32", np.uint32), ("i32", np.int32)])
+def test_a_reduction_over_five_lanes(kind, dtype):
+    wgsl = f"""@group(0) @binding(0) var<storage> x: array<{kind}>;
+        @group(0) @binding(1) var<storage, read_write> y: array<{kind}>;
+        var<workgroup> s: array<{kind}, 8>;
+        @compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) {{
+            var sum = {kind}(0);
+            if i < 5u {{ sum = x[i]; }}
+            s[i] = sum;
+            workgroupBarrier();
+            if i < 4u {{ s[i] += s[i + 4u]; }}
+            workgroupBarrier();
+            if i < 2u {{ s[i] += s[i + 2u]; }}
+            workgroupBarrier();
+            if i == 0u {{ y[0] = s[0] + s[1]; }}
+        }}"""
+    given = {"x": np.arange(1, 9, dtype=dtype), "y": np.zeros(1, dtype)}
+    used = bankshot.simulate(wgsl, bindings=given, grid=1, probes=("lanes",)).utilization
+    rows = {row.line: (row.issued, row.active, row.useful) for row in used.lines}
+    assert rows[7] == (32, 8, 5)  # s[i] = sum
+    # compare, branch, i + 4, load, load, sum, store: lanes 0 to 3 have a number each, and lane 0 adds another
+    assert rows[9] == (7 * 32, 2 * 8 + 5 * 4, 2 * 4 + 1 + 1 + 4 + 1 + 4)
+    assert rows[11] == (7 * 32, 2 * 8 + 5 * 2, 2 * 2 + 5 * 2)
+    assert rows[13] == (6 * 32, 2 * 8 + 4, 2 + 4)
+
+
+def test_a_counter_that_starts_at_zero_is_needed_for_addresses():
+    body = "var sum = 1.0;\nfor (var k = 0u; k < 3u; k++) {\nsum += x[k * 4u + i];\n}\ny[i] = sum;"
+    used = run(body, size=32).utilization
+    assert slots(used)[2] == (3 * 4 * 32,) * 3  # product, sum, load, sum of numbers
+    assert used.useful_lane_efficiency == 1
+
+
+def test_products_and_masks_of_integers():
+    wgsl = """@group(0) @binding(0) var<storage> x: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+            var a = 0u;
+            if i < 8u { a = x[i]; }
+            let b = x[i + 1u];
+            y[i] = (a * b) | 1u;
+            y[i + 32u] = (a & b) ^ 2u;
+            y[i + 64u] = a << b;
+        }"""
+    given = {"x": np.arange(1, 65, dtype=np.uint32), "y": np.zeros(96, np.uint32)}
+    used = bankshot.simulate(wgsl, bindings=given, grid=1, probes=("lanes",)).utilization
+    rows = {row.line: (row.issued, row.active, row.useful) for row in used.lines}
+    assert rows[6] == (64, 64, 16)  # b, and its index
+    assert rows[7] == (96, 96, 8 + 8 + 32)  # product, `|` with a number, store
+    assert rows[8] == (128, 128, 8 + 8 + 32 + 32)  # and the index
+    assert rows[9] == (96, 96, 8 + 8 + 8)  # a zero over a zero elsewhere, with its index
