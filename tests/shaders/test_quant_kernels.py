@@ -119,6 +119,17 @@ def test_a_vocabulary_needs_a_second_dimension_with_four_columns_a_workgroup():
         bankshot.simulate(four.source, entry=four.entry, grid=65536, bindings=case.bindings, probes="none")
 
 
+def test_loads_of_single_elements_take_four_times_the_sectors():
+    """A subgroup has four columns. Eight neighbours are 16 bytes apart in x, and 8 in a row of W, so that each of the
+    four loads touches all sectors of the four: 4 of x, and 4 columns times 2 of W. As vectors, each is touched once."""
+    sizes = {"M": 1, "N": 64, "K": 1152}
+    published, remedy = (run(f"gemv_subgroup_multicol{end}", sizes).counters for end in ("_published", ""))
+    steps, stores = 64 // 4 * 1152 // 32, 64 // 4
+    assert published["global_sectors"] == steps * 4 * (4 + 4 * 2) + stores == 27_664
+    assert remedy["global_sectors"] == steps * (4 + 4 * 2) + stores == 6_928
+    assert (published["barriers"], remedy["barriers"]) == (2, 0)
+
+
 def test_both_dimensions_of_the_grid_are_used():
     """A grid that is folded after two workgroups instead of 32,768 writes the same."""
     case = case_of("gemv_subgroup", {"N": 33, "K": 20})
