@@ -252,6 +252,19 @@ def test_subgroup_sums_save_barriers():
     assert tree["global_bytes"] == subgroups["global_bytes"]
 
 
+def test_tiles_without_padding_conflict():
+    """A subgroup of the published schedule is 8 x 4 invocations, each with four rows of either tile. Rows that are four
+    apart begin in the same bank. Half a subgroup at a time reads eight rows of W, a quarter at a time one of X."""
+    done = run("matmul_mat_fp16_published", {"M": 64, "N": 64, "K": 256})
+    steps = 4 * 2 * 256 // 4  # four workgroups of two subgroups, and quads of K
+    for name, wavefronts in (("w_tile", 2 * 8), ("x_tile", 4)):
+        loads = by_line(done, "load", name)
+        assert sum(site.shared_requests for site in loads) == steps * 4
+        assert sum(site.shared_wavefronts for site in loads) == steps * 4 * wavefronts
+    assert done.counters["global_bytes"] == 212_992
+    assert done.counters["workgroup_memory_bytes"] == 6_144
+
+
 def test_four_rows_share_the_loads_of_one_token():
     sizes = {"M": 1, "N": 64, "K": 2048}
     alone, single = (run(f"matmul_vec_fp16{end}", sizes).counters for end in ("", "_single"))
