@@ -265,6 +265,16 @@ def test_tiles_without_padding_conflict():
     assert done.counters["workgroup_memory_bytes"] == 6_144
 
 
+def test_a_workgroup_for_four_rows_shares_a_token_and_a_tree():
+    """The published schedule has four rows a workgroup, and a barrier more than halvings; ours has one row."""
+    sizes = {"M": 1, "N": 64, "K": 1024}
+    alone, published = (run(f"matmul_vec_fp16{end}", sizes).counters for end in ("", "_published"))
+    weights, token, outputs = 64 * 1024 * 2, 1024 * 4, 64 * 4
+    assert alone["global_bytes"] == weights + 64 * token + outputs
+    assert published["global_bytes"] == weights + 64 // 4 * token + outputs
+    assert (alone["barriers"], published["barriers"]) == (64 * 7, 64 // 4 * 8)
+
+
 def test_four_rows_share_the_loads_of_one_token():
     sizes = {"M": 1, "N": 64, "K": 2048}
     alone, single = (run(f"matmul_vec_fp16{end}", sizes).counters for end in ("", "_single"))
