@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bankshot.oracle.manifests.cases import Plan, Request, plans
+from bankshot.oracle.reports.tables import at
 from bankshot.sim.utilization.utilization import DEFINITIONS
 
 from .claims.bench import SHADERS, run_case
@@ -27,7 +28,7 @@ def row(plan: Plan) -> str:
     headline = used.headline
     cause = "" if headline is None else headline.cause
     if headline is not None and headline.span is not None:
-        cause += f" ({Path(headline.span.place.file).name}:{headline.span.line})"
+        cause += f" ({at(headline.span)})"
     return f"| `{plan.kernel.name}` | {sizes} | {' | '.join(cells)} | {cause} |"
 
 

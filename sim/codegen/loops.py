@@ -9,7 +9,7 @@ from ..ir.access import UNITS_PER_ACCESS
 from ..machine import instruction as field
 from ..machine import opcodes as op
 from ..wgsl.typed import Variable
-from .program import Program
+from .program import Program, jumps_backward
 
 # Costs, in the time that a scalar operation takes for a lane
 _MEMORY = 16  # a load or a store, whose addresses may be scattered over more memory than caches hold
@@ -29,8 +29,8 @@ _WRITES = frozenset((op.STORE, op.STORE_KNOWN, op.STORE_FOUR, *range(op.FIRST_AT
 
 def loop_ranges(code: NDArray[np.int32]) -> dict[int, range]:
     """Return the instructions of each loop, by its number. The last one jumps backward."""
-    jumps = np.flatnonzero((code[:, field.OP] == op.JUMP) & (code[:, field.TARGET] <= np.arange(len(code))))
-    return {int(code[end, field.LOOP]): range(int(code[end, field.TARGET]), int(end) + 1) for end in jumps}
+    ends = np.flatnonzero(jumps_backward(code))
+    return {int(code[end, field.LOOP]): range(int(code[end, field.TARGET]), int(end) + 1) for end in ends}
 
 
 def note_costs(code: NDArray[np.int32]) -> None:

@@ -88,7 +88,7 @@ class Program:
     @cached_property
     def iteration_cost(self) -> int:
         """The mean cost of an iteration of its loops; 0 without loops."""
-        ends = (self.code[:, field.OP] == op.JUMP) & (self.code[:, field.TARGET] <= np.arange(len(self.code)))
+        ends = jumps_backward(self.code)
         costs = self.code[ends, field.COST] + self.code[ends, field.COST_ONCE]
         return int(costs.mean()) if ends.any() else 0
 
@@ -122,3 +122,8 @@ class Program:
         """Return two distances in a row of registers: between neighbouring lanes of a workgroup (or of a lockstep group
         of `lanes` lanes), and between the same lane of neighbouring workgroups."""
         return (self.workgroups_per_batch, 1) if self.interleaved else (1, lanes)
+
+
+def jumps_backward(code: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which instructions jump backward: each ends a loop."""
+    return (code[:, field.OP] == op.JUMP) & (code[:, field.TARGET] <= np.arange(len(code)))

@@ -338,13 +338,23 @@ class Dispatch:
         mark = max(marks, default=0)
         return launch.program.sites[mark - 1].span if mark else None
 
+    def number(self, place: Place) -> int:
+        """Return the number of a workgroup in the grid."""
+        (i, j, k), (x, y, _) = place, self.grid
+        return i + x * (j + y * k)
+
+    def place(self, number: int) -> Place:
+        """Return where in the grid a workgroup is."""
+        x, y, _ = self.grid
+        return number % x, number // x % y, number // (x * y)
+
     def padding_flops(self, classes: Sequence[tuple[Place, int]]) -> int:
         """Count the FLOPs of all invocations whose results are unused (see `analysis.dead_flops`).
 
         `classes`: a workgroup of each class and how many it represents; empty to run all workgroups.
         """
         x, y, z = self.grid
-        numbers = [i + x * (j + y * k) for (i, j, k), _ in classes]
+        numbers = [self.number(place) for place, _ in classes]
         how = replace(self.how, chosen=np.array(numbers)) if classes else self.how
         program = build_with_dead_flops(self.pipeline, **self._how_built)
         counts = words(DEAD_FLOPS, np.zeros(x * y * z * self.lanes, np.uint32))

@@ -116,7 +116,7 @@ class Run:
     def utilization(self) -> Utilization:
         """The utilizations of lanes, subgroups and cores. The first use runs some workgroups again.
 
-        A figure is None where a workgroup executes too much to be sliced; a run with `thorough=True` slices more.
+        A figure is None where a workgroup executes too much to be sliced; a run with `replay="thorough"` slices more.
         """
         names = {row.key: row.cause[0] for row in IDLE_CAUSES}
         idle = {name: int(getattr(self.total, key)) for key, name in names.items()}
@@ -125,7 +125,7 @@ class Run:
             size * sum(row.executions for row in self.instructions),
             sum(row.lanes for row in self.instructions),
         )
-        return measure_utilization(self._dispatch, lanes, idle, thorough=self._dispatch.how.thorough)
+        return measure_utilization(self._dispatch, self.coverage.classes, lanes, idle)
 
     @cached_property
     def sites(self) -> list[Site]:
@@ -230,9 +230,8 @@ class Run:
         if invocation is None:
             return None
         index, lane = divmod(invocation, self._dispatch.lanes)
-        x, y, _ = self.grid
         span = self._dispatch.span_of_store(bound, bound.byte_of(element))
-        return Writer((index % x, index // x % y, index // (x * y)), lane, span)
+        return Writer(self._dispatch.place(index), lane, span)
 
 
 def _totals(sites: list[Site], dispatch: Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:

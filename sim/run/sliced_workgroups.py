@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -21,6 +21,9 @@ from ..utilization.utilization import Utilization, utilization_of
 from ..utilization.workgroup_memory import Memories
 from ..wgsl import types as t
 from .dispatch import Dispatch
+from .workgroup_coverage import Place
+
+Classed = Sequence[tuple[Place, int]]
 
 MOST_NOTES = 1 << 22  # of a workgroup: about a second
 ENOUGH_NOTES = 1 << 20  # of a sample
@@ -29,24 +32,25 @@ MOST_WORKGROUPS = 8  # of a sample
 
 
 def measure_utilization(
-    dispatch: Dispatch, lanes: tuple[int, int], idle: Mapping[str, int], *, thorough: bool
+    dispatch: Dispatch, classes: Classed, lanes: tuple[int, int], idle: Mapping[str, int]
 ) -> Utilization:
     """Slice workgroups of a dispatch, and compute its utilizations.
 
-    `lanes`: issue slots of the dispatch, and those of active lanes. `idle`: idle lanes by cause. `thorough`: slice
-    every class of workgroups, however much they execute.
+    `classes`: a workgroup of each class and how many it represents, if the run has found them. `lanes`: issue slots of
+    the dispatch, and those of active lanes. `idle`: idle lanes by cause. A thorough dispatch slices every class of
+    workgroups, however much they execute.
     """
-    count = prod(dispatch.grid)
-    numbers, sizes, exact = _chosen(dispatch, thorough)
+    count, thorough = prod(dispatch.grid), dispatch.how.thorough
+    chosen, exact = _chosen(dispatch, classes)
     program, chunks = build_with_steps(dispatch.pipeline, rounding=dispatch.rounding, policy=dispatch.how.policy)
     limit = MOST_NOTES << (4 if thorough else 0)
     slices: list[tuple[Slice, int]] = []
     missing, taken = "", 0
-    for number, size in zip(numbers, sizes, strict=True):
+    for place, size in chosen:
         if taken > ENOUGH_NOTES and not thorough:
             exact = False
             break
-        found, notes = _slice(dispatch, program, chunks, number, limit)
+        found, notes = _slice(dispatch, program, chunks, place, limit)
         taken += notes
         if isinstance(found, str):
             missing, exact = found, False
@@ -58,28 +62,33 @@ def measure_utilization(
     return utilization_of(slices, lanes, idle, dispatch.device, fits, count, exact=exact, missing=known)
 
 
-def _chosen(dispatch: Dispatch, thorough: bool) -> tuple[list[int], list[int], bool]:
+def _chosen(dispatch: Dispatch, classes: Classed) -> tuple[Classed, bool]:
     """Return the workgroups to slice, how many each stands for, and whether they are of all classes."""
+    classes = classes or _classes(dispatch)
+    if classes and (len(classes) <= MOST_WORKGROUPS or dispatch.how.thorough):
+        return classes, True
     count = prod(dispatch.grid)
-    try:
-        classes = dispatch.classes(frozenset())
-        numbers, sizes = classes.representatives.tolist(), classes.sizes.tolist()
-        if len(numbers) <= MOST_WORKGROUPS or thorough:
-            return numbers, sizes, True
-    except Unproven:
-        pass
     numbers = sorted({round(i) for i in np.linspace(0, count - 1, min(MOST_WORKGROUPS, count))})
     sizes = np.bincount(np.arange(count) * len(numbers) // count).tolist()
-    return numbers, sizes, len(numbers) == count
+    return [(dispatch.place(number), size) for number, size in zip(numbers, sizes, strict=True)], len(numbers) == count
+
+
+def _classes(dispatch: Dispatch) -> Classed:
+    """Return a workgroup of each class and how many it represents; none where that cannot be proven."""
+    try:
+        found = dispatch.classes(frozenset())
+    except Unproven:
+        return ()
+    places = map(dispatch.place, found.representatives.tolist())
+    return list(zip(places, found.sizes.tolist(), strict=True))
 
 
 def _slice(
-    dispatch: Dispatch, program: Program, chunks: list[Chunk], number: int, limit: int
+    dispatch: Dispatch, program: Program, chunks: list[Chunk], place: Place, limit: int
 ) -> tuple[Slice | str, int]:
     """Run a workgroup and slice it. Returns why not, if it cannot be, and how many notes it took."""
-    width, height, _ = dispatch.grid
-    place = (number % width, number // width % height, number // (width * height))
-    how = replace(dispatch.how, trace=Trace("", place, None, limit), threads=1, chosen=np.array([number]))
+    chosen = np.array([dispatch.number(place)])
+    how = replace(dispatch.how, trace=Trace("", place, None, limit), threads=1, chosen=chosen)
     launch = dispatch.with_(how=how).launch(program, dispatch.bound)
     outcome = launch.run()
     if outcome.finished < 1:
