@@ -55,6 +55,7 @@ _JUDGED = (
 )
 _REPORTED = (
     *(*_JUDGED, "oracle.guesses", "oracle.exit_codes", "oracle.advise", "oracle.fix", "oracle.corpus"),
+    "oracle.kernel_timing",
     "oracle.reports",
 )
 _ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
@@ -118,6 +119,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "oracle.goldens": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.diagnosis"),
     "oracle.judge": (*_SIM, *_JUDGED[:-1]),
+    "oracle.kernel_timing": (*_SIM, *_JUDGED),
     "oracle.audit": ("oracle.judge",),
     "oracle.patch_files": (*_SIM, "oracle.errors"),
     "oracle.advise": (*_SIM, *_JUDGED, "oracle.patch_files"),
@@ -153,6 +155,7 @@ TYPES_ONLY: dict[str, tuple[str, ...]] = {
         "oracle.references",
         "oracle.wgpu_client",
         "oracle.wgpu_worker",
+        "oracle.kernel_timing",
         "oracle.advise",
     ),
 }

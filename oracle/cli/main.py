@@ -34,6 +34,7 @@ COMMANDS = {
     "references": "List the references that come with Bankshot.",
     "run": "Simulate kernels; show outputs, totals and findings.",
     "sweep": "Write a table of counters for many shapes and devices.",
+    "time": "Time kernels on an adapter, by its clock.",
 }
 
 

@@ -3,17 +3,21 @@
 from ..wgpu_worker.messages import AdapterInfo, Offer
 from .adapter_choice import FALLBACK, adapters, offers, parse_adapters, require_adapter
 from .binding_resources import Slot
-from .gpu_run import GpuRun, PendingRun, begin, for_wgpu, prepare, read_slots, refusal, run, slots_of
+from .gpu_run import GpuRun, PendingRun, begin, dispatch_request, for_wgpu, prepare, read_slots, refusal, run, slots_of
+from .kernel_times import ROUNDS, KernelTimes, time_dispatches
 
 __all__ = [
     "FALLBACK",
+    "ROUNDS",
     "AdapterInfo",
     "GpuRun",
+    "KernelTimes",
     "Offer",
     "PendingRun",
     "Slot",
     "adapters",
     "begin",
+    "dispatch_request",
     "for_wgpu",
     "offers",
     "parse_adapters",
@@ -23,4 +27,5 @@ __all__ = [
     "require_adapter",
     "run",
     "slots_of",
+    "time_dispatches",
 ]

@@ -101,11 +101,31 @@ def begin(
     shader enables, `TooLarge` if a binding or workgroup exceeds its limits, `NoAdapter` if no adapter matches, and
     `UsageError` if data do not fit their binding.
     """
-    if slots is None:
-        slots = read_slots(wgsl, entry) if module is None else slots_of(entry_point(module, entry))
-    contents, info = _match(slots, bindings), require_adapter(adapter)
+    contents, info = _match(_slots(slots, wgsl, entry, module), bindings), require_adapter(adapter)
     request = _request(wgsl, entry, grid, contents, overrides, adapter, repeats, module)
     return PendingRun(worker_process.put("dispatch", request), info, contents)
+
+
+def dispatch_request(
+    wgsl: str,
+    entry: str | None,
+    grid: Sequence[int],
+    bindings: Mapping[Any, Data],
+    *,
+    slots: Sequence[Slot] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    adapter: str | None = None,
+    module: Module | None = None,
+) -> DispatchRequest:
+    """Describe a dispatch to the worker process without running it. Arguments and errors are those of `begin`."""
+    contents = _match(_slots(slots, wgsl, entry, module), bindings)
+    return _request(wgsl, entry, grid, contents, overrides, adapter, 1, module)
+
+
+def _slots(slots: Sequence[Slot] | None, wgsl: str, entry: str | None, module: Module | None) -> Sequence[Slot]:
+    if slots is not None:
+        return slots
+    return read_slots(wgsl, entry) if module is None else slots_of(entry_point(module, entry))
 
 
 def _request(

@@ -4,29 +4,78 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from ...sim.fast_dataclass import frozen
 from ..errors import GpuError
+from .device_clock import Clock
 from .device_resources import Content, Resource
 from .messages import TIMESTAMPS, DispatchRequest, DispatchResult
-from .wgpu_library import device_of, library, limited_device, tick
+from .wgpu_library import device_of, library, limited_device
 
 _KEPT = 8  # the pipelines that stay cached
+
+
+@frozen
+class Made:
+    """A dispatch whose pipeline and resources exist on a device."""
+
+    pipeline: Any
+    groups: Sequence[Any]  # bind groups
+    grid: tuple[int, ...]
+    resources: Sequence[Resource]
+
+    def encode(self, encoder: Any, timestamps: dict[str, Any] | None = None) -> None:
+        """Add a compute pass with this dispatch alone. `timestamps`: what the pass writes, see `Clock`."""
+        compute = encoder.begin_compute_pass(timestamp_writes=timestamps)
+        compute.set_pipeline(self.pipeline)
+        for index, group in enumerate(self.groups):
+            compute.set_bind_group(index, group)
+        compute.dispatch_workgroups(*self.grid)
+        compute.end()
 
 
 def dispatch(request: DispatchRequest) -> DispatchResult:
     """Run a dispatch. Raises `GpuError` if wgpu refuses it."""
     start = time.perf_counter()
     device = device_of(request.adapter)
+    with refusals(), made(device, request) as ready:
+        contents, seconds, kernel_seconds = _dispatched(device, ready, request.repeats)
+    return DispatchResult(contents, tuple(seconds), tuple(kernel_seconds), time.perf_counter() - start)
+
+
+@contextmanager
+def refusals() -> Generator[None]:
+    """Raise wgpu's errors as `GpuError`."""
     try:
-        contents, seconds, kernel_seconds = _dispatched(device, request)
+        yield
     except library().GPUError as error:
         raise GpuError(f"wgpu {library().__version__} refused the shader or its dispatch: {_plain(error)}") from None
-    return DispatchResult(contents, tuple(seconds), tuple(kernel_seconds), time.perf_counter() - start)
+
+
+@contextmanager
+def made(device: Any, request: DispatchRequest) -> Generator[Made]:
+    """Make the pipeline and the resources of a dispatch, and destroy the resources at the end."""
+    resources: list[Resource] = []
+    try:
+        for resource in request.resources:
+            resource.make(device)
+            resources.append(resource)
+        entries = _entries(resources)
+        layouts = json.dumps([layout for layout, _ in entries])
+        pipeline, groups = _pipeline(device, request.wgsl, request.entry, layouts, request.constants)
+        bound = [
+            device.create_bind_group(layout=layout, entries=entries)
+            for layout, (_, entries) in zip(groups, entries, strict=True)
+        ]
+        yield Made(pipeline, bound, request.grid, resources)
+    finally:
+        for resource in resources:
+            resource.destroy()
 
 
 def refusal(number: int, wgsl: str, pipeline: bool, limits: tuple[tuple[str, int], ...] | None) -> str | None:
@@ -45,53 +94,17 @@ def refusal(number: int, wgsl: str, pipeline: bool, limits: tuple[tuple[str, int
     return None
 
 
-def _dispatched(device: Any, request: DispatchRequest) -> tuple[list[Content | None], list[float], list[float]]:
+def _dispatched(device: Any, ready: Made, repeats: int) -> tuple[list[Content | None], list[float], list[float]]:
     """Return the contents of the resources afterwards, and the times that `DispatchResult` has."""
-    made: list[Resource] = []
-    try:
-        for resource in request.resources:
-            resource.make(device)
-            made.append(resource)
-        entries = _entries(made)
-        layouts = json.dumps([layout for layout, _ in entries])
-        pipeline, groups = _pipeline(device, request.wgsl, request.entry, layouts, request.constants)
-        bound = [
-            device.create_bind_group(layout=layout, entries=entries)
-            for layout, (_, entries) in zip(groups, entries, strict=True)
-        ]
-        clock = _Clock(device) if TIMESTAMPS in device.features else None
-        seconds: list[float] = []
-        kernel_seconds: list[float] = []
-        for _ in range(request.repeats):
-            for resource in made:
-                resource.upload()
-            seconds.append(_run(device, pipeline, bound, request.grid, clock))
-            kernel_seconds += [clock.seconds()] if clock else []
-        return [resource.output() for resource in made], seconds, kernel_seconds
-    finally:
-        for resource in made:
-            resource.destroy()
-
-
-class _Clock:
-    """The adapter's clock: two timestamps, at the start and the end of a pass. Spec: WebGPU, "Timestamp Query"."""
-
-    def __init__(self, device: Any) -> None:
-        self._queue, self._tick = device.queue, tick(device)
-        self._pair = device.create_query_set(type="timestamp", count=2)
-        self._buffer = device.create_buffer(size=16, usage="QUERY_RESOLVE|COPY_SRC")
-        self.writes = {
-            "query_set": self._pair,
-            "beginning_of_pass_write_index": 0,
-            "end_of_pass_write_index": 1,
-        }
-
-    def resolve(self, encoder: Any) -> None:
-        encoder.resolve_query_set(self._pair, 0, 2, self._buffer, 0)
-
-    def seconds(self) -> float:
-        begin, end = struct.unpack("QQ", self._queue.read_buffer(self._buffer))
-        return (end - begin) * self._tick
+    clock = Clock(device, 1) if TIMESTAMPS in device.features else None
+    seconds: list[float] = []
+    kernel_seconds: list[float] = []
+    for _ in range(repeats):
+        for resource in ready.resources:
+            resource.upload()
+        seconds.append(_run(device, ready, clock))
+        kernel_seconds += clock.seconds() if clock else []
+    return [resource.output() for resource in ready.resources], seconds, kernel_seconds
 
 
 def _entries(resources: Sequence[Resource]) -> list[tuple[list[Any], list[Any]]]:
@@ -122,25 +135,20 @@ def _pipeline(
     return device.create_compute_pipeline(layout=layout, compute=stage), groups
 
 
-def _run(device: Any, pipeline: Any, groups: list[Any], grid: Sequence[int], clock: _Clock | None) -> float:
+def _run(device: Any, ready: Made, clock: Clock | None) -> float:
     encoder = device.create_command_encoder()
-    compute = encoder.begin_compute_pass(timestamp_writes=clock.writes if clock else None)
-    compute.set_pipeline(pipeline)
-    for index, group in enumerate(groups):
-        compute.set_bind_group(index, group)
-    compute.dispatch_workgroups(*grid)
-    compute.end()
+    ready.encode(encoder, clock.writes(0) if clock else None)
     if clock:
         clock.resolve(encoder)
     commands = encoder.finish()
-    _wait(device)  # uploads do not count
+    wait(device)  # uploads do not count
     start = time.perf_counter()
     device.queue.submit([commands])
-    _wait(device)
+    wait(device)
     return time.perf_counter() - start
 
 
-def _wait(device: Any) -> None:
+def wait(device: Any) -> None:
     """Wait until the queue is empty, by reading four bytes back: in wgpu-py 0.32 the call for this raises TypeError."""
     usage = library().BufferUsage
     marker = device.create_buffer(size=4, usage=usage.COPY_SRC | usage.COPY_DST)

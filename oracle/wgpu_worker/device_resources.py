@@ -38,6 +38,14 @@ class Resource(Protocol):
         """Write the initial contents."""
         ...
 
+    def keep(self, device: Any) -> None:
+        """After `upload`, keep a copy of what a shader can write, for `restore`."""
+        ...
+
+    def restore(self, encoder: Any) -> None:
+        """Have the device write the initial contents again, from the copy."""
+        ...
+
     def output(self) -> Content | None:
         """Read the contents back; None if a shader cannot write them."""
         ...
@@ -61,6 +69,7 @@ class Buffer:
         return {"buffer": {"type": self.type}}
 
     def make(self, device: Any) -> None:
+        self._kept: Any = None
         size = len(self.data)
         use = "UNIFORM" if self.type == "uniform" else "STORAGE"
         self._queue = device.queue
@@ -70,11 +79,22 @@ class Buffer:
     def upload(self) -> None:
         self._queue.write_buffer(self._buffer, 0, self.data)
 
+    def keep(self, device: Any) -> None:
+        if self.type == "storage":
+            self._kept = device.create_buffer(size=len(self.data), usage="COPY_DST|COPY_SRC")
+            self._queue.write_buffer(self._kept, 0, self.data)
+
+    def restore(self, encoder: Any) -> None:
+        if self._kept is not None:
+            encoder.copy_buffer_to_buffer(self._kept, 0, self._buffer, 0, len(self.data))
+
     def output(self) -> Content | None:
         return PickleBuffer(self._queue.read_buffer(self._buffer)) if self.type == "storage" else None
 
     def destroy(self) -> None:
         self._buffer.destroy()
+        if self._kept is not None:
+            self._kept.destroy()
 
 
 @entity
@@ -94,6 +114,12 @@ class Sampler:
         self.bound = device.create_sampler(**self.how)
 
     def upload(self) -> None:
+        pass
+
+    def keep(self, device: Any) -> None:
+        pass
+
+    def restore(self, encoder: Any) -> None:
         pass
 
     def output(self) -> Content | None:
@@ -127,6 +153,12 @@ class Texture:
     def upload(self) -> None:
         for number, (content, rows, extent) in enumerate(self.levels):
             self._queue.write_texture({"texture": self._texture, "mip_level": number}, content, rows, extent)
+
+    def keep(self, device: Any) -> None:
+        pass
+
+    def restore(self, encoder: Any) -> None:
+        pass  # shaders that WebGPU accepts read no texel that they write, but for three formats
 
     def output(self) -> Content | None:
         if not self.written:

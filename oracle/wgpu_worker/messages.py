@@ -97,3 +97,26 @@ class DispatchResult:
     seconds: tuple[float, ...]
     kernel_seconds: tuple[float, ...]
     took: float
+
+
+@frozen
+class TimesRequest:
+    """Dispatches to time side by side: in each of at most `rounds`, every one of them runs in its turn.
+
+    Each pass starts with the given contents; with `cold`, a clear of more memory than caches hold comes before it. All
+    requests name one adapter, and their `repeats` do not count. `warm_up`: seconds of work before the first round,
+    because clocks of idle devices are slow.
+    """
+
+    requests: Sequence[DispatchRequest]
+    rounds: int
+    cold: bool
+    warm_up: float
+
+
+@frozen
+class TimesResult:
+    """Seconds by the adapter's clock of every timed pass of each dispatch, and of a dispatch that does nothing."""
+
+    seconds: tuple[tuple[float, ...], ...]
+    launch: tuple[float, ...]

@@ -8,11 +8,14 @@ from queue import SimpleQueue
 from typing import Any
 
 from ..child_process import serve
-from . import device_dispatch, wgpu_library
+from . import device_dispatch, device_times, wgpu_library
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each
-    for each in (wgpu_library.offers, wgpu_library.abilities, device_dispatch.dispatch, device_dispatch.refusal)
+    for each in (
+        *(wgpu_library.offers, wgpu_library.abilities),
+        *(device_dispatch.dispatch, device_dispatch.refusal, device_times.times),
+    )
 }
 
 

@@ -12,6 +12,7 @@ COMMANDS = {
     "diff": ["missing.toml"],
     "sweep": ["missing.toml"],
     "advise": ["missing.toml"],
+    "time": ["missing.toml"],
     "adapters": [],
 }
 

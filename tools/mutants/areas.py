@@ -82,7 +82,17 @@ _FILES = {
         "types",
     ),
     "sim": ("bounded_cache", "child_program", "disk_cache", "dump", "fast_dataclass", "front_end"),
-    "oracle": ("audit", "child_process", "errors", "exit_codes", "fix", "from_python", "notebook_runs", "patch_files"),
+    "oracle": (
+        "audit",
+        "child_process",
+        "errors",
+        "exit_codes",
+        "fix",
+        "from_python",
+        "kernel_timing",
+        "notebook_runs",
+        "patch_files",
+    ),
 }
 
 AREAS = (

@@ -1,0 +1,122 @@
+"""Times of dispatches by the adapter's clock, in the worker process.
+
+Every dispatch is timed in a compute pass of its own, between two timestamps. In a submission the first pass is not
+timed: it loads the instructions, and the data where caches may hold them. Rounds of all dispatches are interleaved, so
+that a change of the clocks meets them all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from ..errors import Lacking
+from .device_clock import Clock
+from .device_dispatch import Made, made, refusals, wait
+from .messages import TIMESTAMPS, DispatchRequest, TimesRequest, TimesResult
+from .wgpu_library import device_of
+
+PASSES = 5  # timed passes of one submission, at most
+ENOUGH = 2e-3  # seconds of passes in a submission that suffice
+LONGEST = 60.0  # seconds after which no other round begins
+_EVICTED = 256 << 20  # bytes: more than the caches of any adapter hold
+_NOTHING = "@compute @workgroup_size(1) fn nothing() {}"
+
+
+def times(request: TimesRequest) -> TimesResult:
+    """Time dispatches. Raises `Lacking` if the adapter has no clock, and `GpuError` if wgpu refuses a dispatch."""
+    number = request.requests[0].adapter
+    device = device_of(number)
+    if TIMESTAMPS not in device.features:
+        raise Lacking(f"the adapter has no {TIMESTAMPS}: it cannot time kernels")
+    nothing = DispatchRequest(number, _NOTHING, None, (1, 1, 1), ())
+    with refusals(), ExitStack() as stack:
+        evicted = device.create_buffer(size=_EVICTED, usage="COPY_DST") if request.cold else None
+        if evicted is not None:
+            stack.callback(evicted.destroy)
+        timers = [
+            _Timer(device, stack.enter_context(made(device, each)), evicted) for each in (*request.requests, nothing)
+        ]
+        stack.callback(lambda: [timer.destroy() for timer in timers])
+        _warm_up(timers, request.warm_up)
+        end = time.perf_counter() + LONGEST
+        for number in range(request.rounds):
+            if number and time.perf_counter() > end:
+                break
+            for timer in timers:
+                timer.take()
+        *seconds, launch = (tuple(timer.seconds) for timer in timers)
+    return TimesResult(tuple(seconds), launch)
+
+
+def _warm_up(timers: list[_Timer], seconds: float) -> None:
+    """Run every dispatch at least once, and all in turn until `seconds` have passed."""
+    end = time.perf_counter() + seconds
+    while True:
+        for timer in timers:
+            timer.warm()
+        if time.perf_counter() >= end:
+            return
+
+
+class _Timer:
+    """A dispatch and the times of its passes. `evicted`: a buffer to clear before each pass, if caches must be cold."""
+
+    def __init__(self, device: Any, dispatch: Made, evicted: Any) -> None:
+        self._device, self._dispatch, self._evicted = device, dispatch, evicted
+        self._clock = Clock(device, 1)
+        self._passes = 1
+        self.seconds: list[float] = []
+        for resource in dispatch.resources:
+            resource.upload()
+            resource.keep(device)
+
+    def warm(self) -> None:
+        """Run without recording, and choose how many passes each later submission times."""
+        (seconds,) = self._submit(1)
+        self._passes = max(1, min(PASSES, int(ENOUGH / max(seconds, 1e-9))))
+
+    def take(self) -> None:
+        """Record the times of one submission."""
+        self.seconds += self._submit(self._passes)
+
+    def destroy(self) -> None:
+        self._clock.destroy()
+
+    def _submit(self, passes: int) -> list[float]:
+        if self._clock.passes != passes:
+            self._clock.destroy()
+            self._clock = Clock(self._device, passes)
+        if self._evicted is None:
+            self._run(range(-1, passes))
+        else:
+            for number in range(-1, passes):
+                self._evict()
+                self._run([number])
+        return self._clock.seconds()
+
+    def _run(self, numbers: Iterable[int]) -> None:
+        """Submit these passes; pass -1 is not timed. Drivers wait for each timestamp that is resolved, so that only
+        the last pass resolves them."""
+        encoder = self._device.create_command_encoder()
+        for number in numbers:
+            if self._evicted is None:
+                self._restore(encoder)
+            self._dispatch.encode(encoder, None if number < 0 else self._clock.writes(number))
+            if number == self._clock.passes - 1:
+                self._clock.resolve(encoder)
+        self._device.queue.submit([encoder.finish()])
+
+    def _evict(self) -> None:
+        """Replace what caches hold, and wait: a pass must not start while memory is still being written."""
+        encoder = self._device.create_command_encoder()
+        self._restore(encoder)
+        encoder.clear_buffer(self._evicted)
+        self._device.queue.submit([encoder.finish()])
+        wait(self._device)
+
+    def _restore(self, encoder: Any) -> None:
+        for resource in self._dispatch.resources:
+            resource.restore(encoder)
