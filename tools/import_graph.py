@@ -112,6 +112,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.references": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.comparison", "oracle.manifests"),
     "oracle.wgpu_client": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.manifests", "oracle.wgpu_worker"),
     "oracle.gpu_account": ("sim.fast_dataclass", "sim.wgsl"),
+    "oracle.calibration": ("sim.fast_dataclass",),
     "oracle.gpu_counters": (*_SIM, "oracle.errors", "oracle.manifests", "oracle.gpu_account"),
     "oracle.diagnosis": (
         *(*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references"),

@@ -68,7 +68,7 @@ _SIM = ("ir", "lowering", "analysis", "instrument", "utilization", "codegen", "e
         "findings", "cures", "run")  # fmt: skip
 _ORACLE = ("comparison", "manifests", "references", "gpu_counters", "gpu_account", "wgpu_client", "wgpu_worker",
            "diagnosis", "goldens", "judge", "advise", "workers", "corpus", "guesses", "reports", "sweep",
-           "cli", "pytest_plugin")  # fmt: skip
+           "cli", "pytest_plugin", "calibration")  # fmt: skip
 _FILES = {
     "wgsl": (
         "diagnostics",

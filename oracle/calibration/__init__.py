@@ -1,0 +1,1 @@
+"""WGSL micro-benchmarks whose times give the constants of a GPU."""

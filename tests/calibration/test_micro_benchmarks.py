@@ -1,0 +1,92 @@
+"""Micro-benchmarks: valid texts, distinct points, and work by hand that equals the simulator's counts."""
+
+import math
+from dataclasses import fields
+
+import pytest
+
+import bankshot
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.calibration.kernel_text import NEVER
+from bankshot.oracle.calibration.micro_benchmarks import THEMES, micro_benchmarks
+from bankshot.oracle.errors import TooLarge
+from bankshot.sim.run.counters import Counters
+
+COUNTERS = {field.name for field in fields(Counters)}
+BY_HAND = {"operations", "chain", "resident_subgroups", "private_loads", "private_stores"}
+OF_RUN = {"workgroups", "invocations", "workgroup_memory_bytes"}
+MEBIBYTE = 1 << 20
+
+
+def point(each):
+    return each.constant, tuple(sorted(each.parameters.items()))
+
+
+@pytest.mark.parametrize(("cores", "scale"), [(1, 1 / 1024), (132, 1.0)])
+def test_each_point_is_measured_once(cores, scale):
+    points = [point(each) for each in micro_benchmarks(cores, scale)]
+    assert len(set(points)) == len(points)
+    assert len(points) >= 150
+
+
+def test_texts_depend_on_neither_cores_nor_scale():
+    small, large = (list(micro_benchmarks(cores, scale)) for cores, scale in ((2, 1 / 1024), (132, 1.0)))
+    differ = {a.constant for a, b in zip(small, large, strict=True) if a.wgsl != b.wgsl}
+    assert differ <= {"global_store_throughput"}  # unrolled over the words of an invocation, of which it has fewer
+
+
+def test_buffers_stay_below_the_default_limit_of_a_binding():
+    for each in micro_benchmarks(132):
+        sizes = [array.nbytes for array in each.bindings.values()]
+        assert max(sizes) <= 128 * MEBIBYTE, point(each)
+        assert sum(sizes) <= 257 * MEBIBYTE, point(each)
+        assert max(each.grid) <= 65535, point(each)
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.__name__)
+def test_work_equals_what_the_simulator_counts(theme):
+    for each in theme(1, 1 / 1024):
+        run = bankshot.simulate(each.wgsl, grid=each.grid, bindings=each.bindings, probes="all", replay=False)
+        assert set(each.work) <= COUNTERS | BY_HAND | OF_RUN, point(each)
+        counted = {key: getattr(run.total, key) for key in each.work if key in COUNTERS}
+        assert counted == {key: each.work[key] for key in counted}, point(each)
+        assert math.prod(each.grid) == each.work["workgroups"], point(each)
+        assert run.counters["invocations"] == each.work["invocations"], point(each)
+        assert not [finding for finding in run.findings if finding.code == "out-of-bounds"], point(each)
+        assert run.outputs["sink"][0] == 0, point(each)
+
+
+def test_trips_multiply_the_work():
+    for once, twice in zip(micro_benchmarks(1, 1 / 64), micro_benchmarks(1, 1 / 32), strict=True):
+        if twice.bindings["params"][0] == 2 * once.bindings["params"][0] and once.grid == twice.grid:
+            assert twice.work["operations"] == 2 * once.work["operations"], point(once)
+
+
+@pytest.mark.usefixtures("adapter")
+def test_every_text_runs_on_an_adapter_and_stores_no_result():
+    ran = 0
+    for each in micro_benchmarks(1, 1 / 1024):
+        try:
+            run = wgpu_client.run(each.wgsl, each.entry, each.grid, each.bindings)
+        except TooLarge:
+            assert each.constant in ("residency_by_workgroup_memory", "residency_by_size", "barrier", "workgroup_start")
+            continue
+        ran += 1
+        assert run.outputs["sink"][0] == 0, point(each)
+    assert ran >= 150
+
+
+def test_a_result_that_equals_never_is_stored():
+    """So that no compiler may drop what computes it."""
+    (each,) = (each for each in micro_benchmarks(1, 1 / 1024) if point(each) == ("launch", (("workgroups", 1),)))
+    params = each.bindings["params"].copy()
+    assert params[1] == NEVER
+    params[1] = 0
+    run = bankshot.simulate(each.wgsl, grid=each.grid, bindings=each.bindings | {"params": params})
+    assert run.counters["global_requests"] == 1
+
+
+@pytest.mark.parametrize(("cores", "scale"), [(0, 1.0), (1, 0.0), (1, -1.0)])
+def test_sizes_must_be_positive(cores, scale):
+    with pytest.raises(ValueError, match="cores and scale must be positive"):
+        next(micro_benchmarks(cores, scale))
