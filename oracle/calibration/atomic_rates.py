@@ -62,10 +62,18 @@ def _body(case: _Case) -> list[str]:
     return ["mine += params.step;", *(f"sum += {call};" if case.used else f"_ = {call};" for call in calls)]
 
 
+def _storage_trips(case: _Case) -> int:
+    """Return so many iterations that the busiest word takes a tenth of a millisecond or more."""
+    if case.sharing == 1:
+        return 64 if case.spread else 32
+    if case.spread:
+        return 16
+    return 2 if case.serial else 8
+
+
 def _storage(case: _Case, cores: int, scale: float) -> MicroBenchmark:
     launch = per_core(cores, scale, _SIZE, 2)
-    contended = case.sharing > 1 and not case.spread
-    trips = launch.shortened((2 if case.serial else 8) if contended else 16 if case.sharing > 1 else 32)
+    trips = launch.shortened(_storage_trips(case))
     words = (launch.workgroups if case.spread else 1) * (_SIZE if case.sharing == 1 else 1)
     first = "workgroup.x * params.stride" if case.spread else "params.zero"
     requests = launch.subgroups * trips * _UNROLLED

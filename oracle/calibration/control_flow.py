@@ -85,7 +85,7 @@ def _private(words: int, spread: int) -> list[str]:
 
 
 def _private_loads(words: int, spread: int, launch: Launch) -> MicroBenchmark:
-    trips = launch.shortened(64)
+    trips = launch.shortened(128)
     chain = trips * _ACCESSES
     return benchmark(
         "private_array_load",
@@ -106,7 +106,7 @@ def _private_loads(words: int, spread: int, launch: Launch) -> MicroBenchmark:
 
 
 def _private_stores(words: int, spread: int, launch: Launch) -> MicroBenchmark:
-    trips = launch.shortened(64)
+    trips = launch.shortened(128)
     chain = trips * _ACCESSES
     return benchmark(
         "private_array_store",

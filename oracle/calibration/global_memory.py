@@ -10,13 +10,12 @@ buffers in bytes; with a stride above 8 words, some of their sectors are never t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .kernel_text import (
+    L2_WORDS,
     LINE_WORDS,
     SECTOR_WORDS,
     SUBGROUP,
@@ -25,10 +24,12 @@ from .kernel_text import (
     MicroBenchmark,
     benchmark,
     per_core,
+    shrunk,
+    successors,
+    zeros,
 )
 
 _L1_WORDS = 1 << 14
-_L2_WORDS = 1 << 22
 _BINDING_WORDS = 1 << 25
 _STRIDES = (1, 2, 4, 8, 16, 32, 64)
 _CHASED = 16  # loads of a chain in one iteration
@@ -39,7 +40,7 @@ _READ_TWO = f"{_READ}\n@group(0) @binding(3) var<storage, read> second: array<u3
 
 def global_memory(cores: int, scale: float) -> Iterator[MicroBenchmark]:
     """Make the benchmarks of storage buffers."""
-    cached, large = _shrunk(_L2_WORDS, 1 << 15, scale), _shrunk(_BINDING_WORDS, 1 << 16, scale)
+    cached, large = shrunk(L2_WORDS, 1 << 15, scale), shrunk(_BINDING_WORDS, 1 << 16, scale)
     full, one = per_core(cores, scale, 256, 8), per_core(cores, scale, SUBGROUP, 1)
     for stride in _STRIDES:
         yield _chase("global_load_throughput", stride, _L1_WORDS, full, 512 // _lines(stride))
@@ -63,15 +64,7 @@ def global_memory(cores: int, scale: float) -> Iterator[MicroBenchmark]:
     for stride in (1, 2, 4, 8):
         yield _stores(stride, half, cached, again=True)
     for stride in (1, 2, 4, 8, 16, 32):
-        yield _stores(stride, half, _shrunk(_BINDING_WORDS, 1 << 15, scale), again=False)
-
-
-def _shrunk(words: int, least: int, scale: float) -> int:
-    """Return a power of two of words at this scale."""
-    target = words * scale
-    while words > max(least, target):
-        words //= 2
-    return words
+        yield _stores(stride, half, shrunk(_BINDING_WORDS, 1 << 15, scale), again=False)
 
 
 def _sectors(stride: int) -> int:
@@ -94,18 +87,6 @@ def _charged(requests: int, stride: int) -> dict[str, float]:
     }
 
 
-@cache
-def _zeros(words: int) -> NDArray[np.uint32]:
-    """Return one array for all benchmarks that read zeros: the system gives it no memory until it is read."""
-    return np.zeros(words, np.uint32)
-
-
-@cache
-def _successors(words: int, step: int) -> NDArray[np.uint32]:
-    """Return an array of which each element holds the index of the next, `step` further, around the end."""
-    return (np.arange(words, dtype=np.uint32) + np.uint32(step)) & np.uint32(words - 1)
-
-
 def _chase(constant: str, stride: int, words: int, launch: Launch, trips: int) -> MicroBenchmark:
     """Load the index of the next load; the windows of the subgroups lie apart, and cover the buffer in turn."""
     trips = launch.shortened(trips)
@@ -125,7 +106,7 @@ def _chase(constant: str, stride: int, words: int, launch: Launch, trips: int) -
         body=["at = first[at];"] * _CHASED,
         result="at",
         values={"mask": words - 1, "stride": stride, "advance": (chain | 1) * step % words},
-        arrays={"first": _successors(words, step % words)},
+        arrays={"first": successors(words, step % words)},
         work={**_charged(launch.subgroups * chain, stride), "chain": chain},
     )
 
@@ -166,7 +147,7 @@ def _stream_loads(stride: int, offset: int, words: int, buffers: int, launch: La
             "zero": offset,
             "advance": launch.invocations * stride % words or SUBGROUP * stride,
         },
-        arrays={name: _zeros(words) for name in ("first", "second")[:buffers]},
+        arrays={name: zeros(words) for name in ("first", "second")[:buffers]},
         work={**work, "chain": 0},
     )
 
@@ -190,7 +171,7 @@ def _wide_loads(width: int, words: int, launch: Launch) -> MicroBenchmark:
         body=body * _STREAMED,
         result="sum",
         values={"mask": elements - 1, "advance": launch.invocations % elements or launch.size},
-        arrays={"first": _zeros(words).reshape(elements, width)},
+        arrays={"first": zeros(words).reshape(elements, width)},
         work={
             "global_requests": requests,
             "global_sectors": requests * 4 * width,

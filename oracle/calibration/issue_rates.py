@@ -2,7 +2,8 @@
 
 Each class has a throughput benchmark, in which every invocation has four independent values and the core is full, and
 a latency benchmark of one value in one subgroup for each core. No step folds into the one before: in integer and bit
-operations each value depends on the others. f32 fma is also measured by the number of resident subgroups.
+operations each value depends on the others. f32 fma is also measured by the number of resident subgroups, and a loop
+whose body is two additions shows what an iteration costs.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ def issue_rates(cores: int, scale: float) -> Iterator[MicroBenchmark]:
         yield _chains(f"{each.name}_throughput", {}, each, VALUES, per_core(cores, scale, 256, 16), throughput)
         latency = round(1600 / max(each.cycles, 0.5))
         yield _chains(f"{each.name}_latency", {}, each, _alone(each), per_core(cores, scale, SUBGROUP, 1), latency)
+    (add,) = (each for each in _CLASSES if each.name == "i32_add")
+    yield _chains("loop_iteration", {}, add, VALUES[:2], per_core(cores, scale, 256, 16), 1024, steps=1)
     (fma,) = (each for each in _CLASSES if each.name == "f32_fma")
     for resident in _RESIDENT:
         size = min(resident, 8) * SUBGROUP
@@ -76,16 +79,22 @@ def _alone(each: _Class) -> tuple[str, ...]:
 
 
 def _chains(
-    constant: str, parameters: dict[str, float], each: _Class, values: tuple[str, ...], launch: Launch, trips: int
+    constant: str,
+    parameters: dict[str, float],
+    each: _Class,
+    values: tuple[str, ...],
+    launch: Launch,
+    trips: int,
+    steps: int = _STEPS,
 ) -> MicroBenchmark:
-    """Make a benchmark that updates each value `_STEPS` times in an iteration, one after the other."""
+    """Make a benchmark that updates each value `steps` times in an iteration, one after the other."""
     body = [
         f"{x} = {each.step.format(x=x, y=values[at - 1], z=values[(at - 2) % len(values)])};"
-        for _ in range(_STEPS)
+        for _ in range(steps)
         for at, x in enumerate(values)
     ]
     trips = launch.shortened(trips)
-    steps = trips * _STEPS * len(values)
+    updates = trips * steps * len(values)
     independent = "{y}" not in each.step and len(values) > 1
     one = f"{each.type}(params.one)"
     zero = f"{each.type}(params.zero)"
@@ -102,8 +111,8 @@ def _chains(
         body=body,
         result=" ^ ".join(f"bitcast<u32>({x})" for x in values),
         work={
-            "operations": launch.invocations * steps * each.operations,
-            "flops": launch.invocations * steps * each.flops,
-            "chain": steps // len(values) if independent else steps,
+            "operations": launch.invocations * updates * each.operations,
+            "flops": launch.invocations * updates * each.flops,
+            "chain": updates // len(values) if independent else updates,
         },
     )

@@ -13,12 +13,14 @@ has the value that `bankshot.simulate` counts. The others:
 
 - `operations`: operations of the measured kind, of all lanes.
 - `chain`: measured operations of one invocation of which each needs the result of the one before; 0 if there is none.
-- `resident_subgroups`: subgroups for each core, in all.
+- `subgroups_per_core`: subgroups of the grid, divided by the cores.
+- `private_loads`, `private_stores`: accesses to arrays of function space, of all lanes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from ...sim.fast_dataclass import frozen
 
 SUBGROUP = 32
 WORD_BYTES = 4
+L2_WORDS = 1 << 22  # 16 MiB: a buffer that fits in the L2 cache only
 SECTOR_WORDS = 8
 LINE_WORDS = 32
 
@@ -99,6 +102,26 @@ def per_core(cores: int, scale: float, size: int, workgroups: int) -> Launch:
     return Launch(cores, scale, size, cores * workgroups)
 
 
+def shrunk(words: int, least: int, scale: float) -> int:
+    """Return the words of a buffer at this scale: a power of two, as `words` and `least` are."""
+    target = words * scale
+    while words > max(least, target):
+        words //= 2
+    return words
+
+
+@cache
+def zeros(words: int) -> NDArray[np.uint32]:
+    """Return one array for all benchmarks that read zeros: the system gives it no memory until it is read."""
+    return np.zeros(words, np.uint32)
+
+
+@cache
+def successors(words: int, step: int) -> NDArray[np.uint32]:
+    """Return an array of which each element holds the index of the next, `step` further, around the end."""
+    return (np.arange(words, dtype=np.uint32) + np.uint32(step)) & np.uint32(words - 1)
+
+
 def indented(lines: Iterable[str], spaces: int = 4) -> str:
     """Join the lines of a body."""
     return "\n".join(" " * spaces + line for line in lines)
@@ -134,7 +157,7 @@ def benchmark(
     always = {
         "workgroups": launch.workgroups,
         "invocations": launch.invocations,
-        "resident_subgroups": launch.subgroups / launch.cores,
+        "subgroups_per_core": launch.subgroups / launch.cores,
     }
     bindings: dict[str, NDArray[Any]] = {
         "params": np.array([params[name] for name in FIELDS], np.uint32),

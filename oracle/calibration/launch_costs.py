@@ -9,16 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from .kernel_text import LINE_WORDS, SUBGROUP, WORD_BYTES, Launch, MicroBenchmark, benchmark, per_core
+from .kernel_text import (
+    L2_WORDS,
+    LINE_WORDS,
+    SUBGROUP,
+    WORD_BYTES,
+    Launch,
+    MicroBenchmark,
+    benchmark,
+    per_core,
+    shrunk,
+    successors,
+)
 
 _SIZES = (32, 64, 128, 256, 512, 1024)
 _MEMORY = (4096, 6144, 8192, 8704, 9728, 10240, 12288, 12800, 16384, 16896, 20480, 24576, 25088, 32768, 40960, 49152)
 _CHASED = 16
 _BARRIERS = 8
 _TABLE_WORDS = 1024  # of workgroup memory, at its start, that residency benchmarks use
-_L2_WORDS = 1 << 22
 _RESIDENT_INVOCATIONS = 2048  # of a full core
 
 
@@ -47,7 +55,7 @@ def _empty(constant: str, parameters: dict[str, float], launch: Launch, grid: tu
 
 def _barriers(launch: Launch) -> MicroBenchmark:
     """Make a benchmark of barriers; a store before each keeps it."""
-    trips = launch.shortened(64)
+    trips = launch.shortened(512)
     passed = trips * _BARRIERS
     return benchmark(
         "barrier",
@@ -105,7 +113,7 @@ def _by_size(launch: Launch) -> MicroBenchmark:
     """Chase indices in a buffer that fits in the L2 cache only; all lanes of a subgroup load one word."""
     trips = launch.shortened(8)
     chain = trips * _CHASED
-    words = _L2_WORDS if launch.scale >= 1.0 else 1 << 15
+    words = shrunk(L2_WORDS, 1 << 15, launch.scale)
     lines = words // LINE_WORDS
     step = LINE_WORDS * (lines * 5 // 8 | 1)
     requests = launch.subgroups * chain
@@ -122,7 +130,7 @@ def _by_size(launch: Launch) -> MicroBenchmark:
         body=["at = first[at];"] * _CHASED,
         result="at",
         values={"mask": words - 1, "advance": (chain | 1) * step % words},
-        arrays={"first": (np.arange(words, dtype=np.uint32) + np.uint32(step)) & np.uint32(words - 1)},
+        arrays={"first": successors(words, step)},
         work={
             "global_requests": requests,
             "global_sectors": requests,
