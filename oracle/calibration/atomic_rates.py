@@ -63,7 +63,7 @@ def _body(case: _Case) -> list[str]:
 
 
 def _storage_trips(case: _Case) -> int:
-    """Return so many iterations that the busiest word takes a tenth of a millisecond or more."""
+    """Return the iterations: few where the lanes of the whole grid take turns on one word."""
     if case.sharing == 1:
         return 64 if case.spread else 32
     if case.spread:

@@ -191,11 +191,11 @@ def _stores(stride: int, launch: Launch, most: int, *, again: bool) -> MicroBenc
     apart = launch.invocations * stride
     rounds = max(1, most // apart)
     rounds = max(2, 1 << rounds.bit_length() - 1) if again else rounds
-    trips = launch.shortened(256 * _STREAMED / _sectors(stride)) if again else rounds
-    unrolled = min(_STREAMED, rounds) if again else 1
+    trips = launch.shortened(8192 / _sectors(stride)) if again else rounds
+    unrolled = 2 if again else 1
     words = apart * rounds
     requests = launch.subgroups * trips * unrolled
-    # The stores of an iteration go to different words, so that none is dead.
+    # Consecutive stores go to different words, so that none is dead.
     turn = ["round = (round + 1u) & params.mask;", "out[base + round * params.advance] = round;"]
     return benchmark(
         "global_store_throughput" if again else "global_store_once",

@@ -5,8 +5,8 @@ compiler could fold comes from there too: seeds, steps, masks. The result is sto
 no compiler can exclude.
 
 wgpu makes every access safe: it clamps each index (`min`), initializes workgroup memory to zero, and counts the
-iterations of each loop to bound them. These take issue slots (about one for an access, ten for an iteration) that
-`work` does not count. Bodies are unrolled in the text, so that the loop takes a small part.
+iterations of each loop to bound them. These take issue slots that `work` does not count. Bodies are unrolled in the
+text, so that the loop takes a small part.
 
 `work` follows docs/counting-rules.md for subgroups of 32 and 32 banks of 4 bytes. A key that is the name of a counter
 has the value that `bankshot.simulate` counts. The others:

@@ -18,8 +18,9 @@ THEMES = (launch_costs, issue_rates, workgroup_memory, control_flow, atomic_rate
 def micro_benchmarks(cores: int, scale: float = 1.0) -> Iterator[MicroBenchmark]:
     """Make the micro-benchmarks for a GPU of `cores` cores.
 
-    At scale 1 each takes about 20 us to 2 ms on a GPU of 132 cores at 2 GHz, except for launches without work; smaller
-    scales shorten loops and buffers. Buffers take up to 256 MiB. Raises `ValueError` unless both are positive.
+    Loops are sized for about 20 us to 2 ms each on a GPU of 132 cores at 2 GHz, by estimates of its rates; launches
+    without work are shorter. Smaller scales shorten loops and buffers. Buffers take up to 256 MiB.
+    Raises `ValueError` unless both are positive.
     """
     if cores < 1 or scale <= 0:
         raise ValueError(f"cores and scale must be positive, not {cores} and {scale}")

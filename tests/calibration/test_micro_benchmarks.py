@@ -31,8 +31,7 @@ def test_each_point_is_measured_once(cores, scale):
 
 def test_texts_depend_on_neither_cores_nor_scale():
     small, large = (list(micro_benchmarks(cores, scale)) for cores, scale in ((2, 1 / 1024), (132, 1.0)))
-    differ = {a.constant for a, b in zip(small, large, strict=True) if a.wgsl != b.wgsl}
-    assert differ <= {"global_store_throughput"}  # unrolled over the words of an invocation, of which it has fewer
+    assert [a.wgsl for a in small] == [b.wgsl for b in large]
 
 
 def test_buffers_stay_below_the_default_limit_of_a_binding():
