@@ -47,6 +47,43 @@ def histogram(given: Arrays) -> Arrays:
     return {"bins": np.bincount(given["x"], minlength=given["bins"].size).astype(np.uint32)}
 
 
+def smoothed(given: Arrays) -> Arrays:
+    a, b = given["a"], np.zeros_like(given["a"])
+    around = a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:]
+    b[1:-1, 1:-1] = a[1:-1, 1:-1] / 2 + around / 8
+    return {"b": b}
+
+
+def filtered(given: Arrays) -> Arrays:
+    return {"y": np.correlate(given["x"], given["w"], "valid").astype(np.float32)}
+
+
+def filtered_channels(given: Arrays) -> Arrays:
+    windows = np.lib.stride_tricks.sliding_window_view(given["x"], (3, 3), axis=(1, 2))
+    return {"y": np.einsum("chwij,fcij->fhw", windows, given["w"])}
+
+
+def softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def normalized(given: Arrays) -> Arrays:
+    x = given["x"].astype(float)
+    return {"y": (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)}
+
+
+def attended(given: Arrays) -> Arrays:
+    q, k, v = (given[name].astype(float) for name in "qkv")
+    return {"o": np.einsum("hk,hkd->hd", softmax(np.einsum("hd,hkd->hk", q, k) / 8), v)}
+
+
+def sparse_product(given: Arrays) -> Arrays:
+    products = given["values"] * given["x"][given["columns"]]
+    sums = np.concatenate([[0], np.cumsum(products, dtype=float)])
+    return {"y": np.diff(sums[given["starts"]]).astype(np.float32)}
+
+
 # By family: the expected values of outputs in the arrays given. All are exact but those in TOLERANCES.
 REFERENCES: dict[str, Callable[[Arrays], Arrays]] = {
     "transpose": transposed,
@@ -57,8 +94,16 @@ REFERENCES: dict[str, Callable[[Arrays], Arrays]] = {
     "reduction": total,
     "scan of blocks": scanned,
     "histogram": histogram,
+    "stencil": smoothed,
+    "conv1d": filtered,
+    "conv2d": filtered_channels,
+    "softmax": lambda given: {"y": softmax(given["x"].astype(float))},
+    "layernorm": normalized,
+    "attention": attended,
+    "sparse rows": sparse_product,
 }
-TOLERANCES: dict[str, float] = {}
+# Relative to the largest value: what exp, rsqrt and sums of 4,096 terms lose in f32.
+TOLERANCES = {"softmax": 1e-5, "layernorm": 1e-5, "attention": 1e-5}
 
 
 def check_compaction(timed, outputs):

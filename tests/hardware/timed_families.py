@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator
 
 from tests.hardware.timed.block_sums import compactions, reductions, scans
 from tests.hardware.timed.dispatch import Timed
+from tests.hardware.timed.grids import convolutions_1d, convolutions_2d, stencils
 from tests.hardware.timed.histograms import histograms
 from tests.hardware.timed.matrix_products import matrix_products
+from tests.hardware.timed.rows import attentions, layer_norms, softmaxes
+from tests.hardware.timed.sparse import sparse_products
 from tests.hardware.timed.transposes import transposes
 from tests.hardware.timed.vector_products import packed_products, vector_products
 
@@ -25,6 +28,13 @@ FAMILIES: tuple[Callable[[int], Iterator[Timed]], ...] = (
     scans,
     compactions,
     histograms,
+    stencils,
+    convolutions_1d,
+    convolutions_2d,
+    softmaxes,
+    layer_norms,
+    attentions,
+    sparse_products,
 )
 
 
