@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tests.hardware.timed.block_sums import compactions, reductions, scans
+from tests.hardware.timed.chains import atomics, barriers, chains, workgroup_sizes, workgroup_strides
+from tests.hardware.timed.computations import bodies, divergent_loops, maps, thread_sorts
+from tests.hardware.timed.copies import copies, gathers
 from tests.hardware.timed.dispatch import Timed
 from tests.hardware.timed.grids import convolutions_1d, convolutions_2d, stencils
 from tests.hardware.timed.histograms import histograms
@@ -35,6 +38,17 @@ FAMILIES: tuple[Callable[[int], Iterator[Timed]], ...] = (
     layer_norms,
     attentions,
     sparse_products,
+    copies,
+    gathers,
+    maps,
+    bodies,
+    divergent_loops,
+    thread_sorts,
+    chains,
+    workgroup_sizes,
+    atomics,
+    barriers,
+    workgroup_strides,
 )
 
 

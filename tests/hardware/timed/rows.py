@@ -349,7 +349,7 @@ def attentions(scale: int) -> Iterator[Timed]:
     scores = {"key per thread": KEY_PER_THREAD, "key per thread vec4": KEY_PER_THREAD_VEC4,
               "key per 32 threads": KEY_PER_32_THREADS}  # fmt: skip
     values = {"values by dimension": DIM_PER_THREAD, "values by dimension, keys split": SPLIT_KEYS}
-    for size in ((256, 512), (512, 1024), (128, 2048)):
+    for size in ((256, 512), (256, 1024), (128, 2048)):
         heads, keys = shrink(size[0], scale, 8), shrink(size[1], scale, 128)
         shape = f"{heads} heads x {keys} keys"
         for name, score in scores.items():
