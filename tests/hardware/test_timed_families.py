@@ -314,6 +314,33 @@ def small():
     return list(dispatches(SCALE))
 
 
+def test_names_are_unique(small):
+    names = [(timed.family, timed.kernel, timed.shape) for timed in small]
+    assert len(names) == len(set(names)) >= 300
+
+
+def test_each_family_has_kernels_to_order(small):
+    kernels: dict[str, dict[str, set[str]]] = {}
+    for timed in small:
+        kernels.setdefault(timed.family, {}).setdefault(timed.shape, set()).add(timed.kernel)
+    assert len(kernels) >= 16
+    assert kernels.keys() == {*REFERENCES, "compaction"}
+    for family, of_shape in kernels.items():
+        assert min(map(len, of_shape.values())) >= 3, family
+
+
+@pytest.mark.parametrize(("grid", "megabytes"), [((65536, 1, 1), (1,)), ((1, 1, 1), (65,)), ((1, 1, 1), (60,) * 4)])
+def test_no_dispatch_exceeds_the_limits(grid, megabytes):
+    bindings = {f"b{i}": np.empty(size << 20, np.uint8) for i, size in enumerate(megabytes)}
+    with pytest.raises(ValueError, match="grid"):
+        Timed("family", "kernel", "shape", "", grid, bindings)
+
+
+def test_scale_divides_sizes():
+    assert next(dispatches(8)).shape == "128x128"
+    assert next(dispatches(1)).shape == "1024x1024"
+
+
 @pytest.mark.parametrize("family", [*REFERENCES, "compaction"])
 def test_each_kernel_of_a_family_computes_its_reference(small, family):
     timed_ones = [timed for timed in small if timed.family == family]

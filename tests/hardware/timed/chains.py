@@ -81,7 +81,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_inde
 
 
 def workgroup_sizes(scale: int) -> Iterator[Timed]:
-    """The same job by workgroups of 32 to 1,024 threads."""
+    """Jobs by workgroups of 32 to 1,024 threads."""
     jobs = {"saxpy": SAXPY, "polynomial": POLYNOMIAL, "reversal in 32s": REVERSED}
     for job, text in jobs.items():
         for size in (1 << 18, 1 << 20):

@@ -10,12 +10,18 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+LONGEST_SIDE = 65535
+LARGEST_BUFFER = 64 << 20
+LARGEST_SUM = 200 << 20
+
 
 @dataclass(frozen=True)
 class Timed:
     """A dispatch of `grid` workgroups of `entry`. `bindings` has arrays by variable name.
 
     Dispatches of one family and shape do the same job by different kernels, or the same kernel on different data.
+    Raises `ValueError` where a dispatch has a side of over 65,535 workgroups, a buffer of over 64 MiB, or over 200 MiB
+    in all.
     """
 
     family: str
@@ -25,6 +31,11 @@ class Timed:
     grid: tuple[int, int, int]
     bindings: dict[str, NDArray[Any]]
     entry: str = "main"
+
+    def __post_init__(self) -> None:
+        sizes = [array.nbytes for array in self.bindings.values()]
+        if max(self.grid) > LONGEST_SIDE or max(sizes) > LARGEST_BUFFER or sum(sizes) > LARGEST_SUM:
+            raise ValueError(f"{self.family}, {self.kernel}, {self.shape}: grid {self.grid}, buffers of {sizes} bytes")
 
 
 def constants(**values: int) -> str:
