@@ -337,8 +337,8 @@ def test_no_dispatch_exceeds_the_limits(grid, megabytes):
 
 
 def test_scale_divides_sizes():
-    assert next(dispatches(8)).shape == "128x128"
-    assert next(dispatches(1)).shape == "1024x1024"
+    assert next(dispatches(8)).shape == "128x256"
+    assert next(dispatches(1)).shape == "1024x2048"
 
 
 @pytest.mark.parametrize("family", [*REFERENCES, "compaction"])

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.hardware.timed.dispatch import Timed, buffers, constants, counts, seeded, shrink, words
 
-SIZES = (1 << 20, 1 << 22, 1 << 23)
+SIZES = (1 << 21, 1 << 22, 1 << 23)
 SUM = buffers({"x": "u32"}, {"total": "atomic<u32>"})
 SUM_VECTORS = buffers({"x": "vec4u"}, {"total": "atomic<u32>"})
 

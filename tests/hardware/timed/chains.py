@@ -54,18 +54,20 @@ def chains(scale: int) -> Iterator[Timed]:
 SAXPY = """\
 @compute @workgroup_size(T)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    y[id.x] = 0.5 * x[id.x] + 0.25;
+    let at = id.y * ROW + id.x;
+    y[at] = 0.5 * x[at] + 0.25;
 }
 """
 POLYNOMIAL = """\
 @compute @workgroup_size(T)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let v = x[id.x];
+    let at = id.y * ROW + id.x;
+    let v = x[at];
     var sum = 1.0;
     for (var i = 0u; i < 256u; i += 1u) {
         sum = sum * v * 0.5 + 0.25;
     }
-    y[id.x] = sum;
+    y[at] = sum;
 }
 """
 REVERSED = """\
@@ -73,9 +75,10 @@ var<workgroup> kept: array<f32, T>;
 
 @compute @workgroup_size(T)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) lane: u32) {
-    kept[lane ^ 31u] = x[id.x];
+    let at = id.y * ROW + id.x;
+    kept[lane ^ 31u] = x[at];
     workgroupBarrier();
-    y[id.x] = kept[lane];
+    y[at] = kept[lane];
 }
 """
 
@@ -84,12 +87,12 @@ def workgroup_sizes(scale: int) -> Iterator[Timed]:
     """Jobs by workgroups of 32 to 1,024 threads."""
     jobs = {"saxpy": SAXPY, "polynomial": POLYNOMIAL, "reversal in 32s": REVERSED}
     for job, text in jobs.items():
-        for size in (1 << 18, 1 << 20):
+        for size in (1 << 20, 1 << 22):
             n = shrink(size, scale, 4096)
             for threads in (32, 64, 128, 256, 512, 1024):
                 bindings = {"x": eighths(seeded("sizes", n), n), "y": zeros(n)}
-                head = constants(T=threads) + buffers({"x": "f32"}, {"y": "f32"})
-                grid = (n // threads, 1, 1)
+                head = constants(T=threads, ROW=n // 4) + buffers({"x": "f32"}, {"y": "f32"})
+                grid = (n // 4 // threads, 4, 1)
                 yield Timed(f"workgroup size, {job}", f"{threads} threads", str(n), head + text, grid, bindings)
 
 
@@ -129,8 +132,8 @@ CLEAR = "atomicStore(&z[lane], 0u);\n    workgroupBarrier();\n"
 def atomics(scale: int) -> Iterator[Timed]:
     """`none` holds 0, so that results are used, but `y` does not depend on the order of atomics."""
     read = {"x": "u32", "none": "u32"}
-    for times in (4, 16):
-        n = shrink(1 << 18, scale, 1024)
+    for full in (8, 32):
+        n, times = shrink(1 << 18, scale, 1024), shrink(full, scale, 4)
         for target, at in TARGETS.items():
             for name, statement in STATEMENTS.items():
                 body = ATOMICS.replace("STATEMENT", statement.replace("AT", at))
@@ -138,7 +141,7 @@ def atomics(scale: int) -> Iterator[Timed]:
                 bindings = {"x": x, "none": counts(1), "y": counts(n)}
                 kernel, shape, grid = f"{name}, {target}", f"{n}, {times} times", (n // 256, 1, 1)
                 head = constants(TIMES=times)
-                if times == 4 or target == "same word":
+                if full == 8 or target == "same word":
                     text = head + buffers(read, {"y": "u32", "z": "atomic<u32>"}) + body.replace("    INIT\n", "")
                     yield Timed("global atomics", kernel, shape, text, grid, {**bindings, "z": counts(n)})
                 if target != "word per thread":

@@ -32,7 +32,7 @@ WIDTHS = {1: "u32", 2: "vec2u", 4: "vec4u"}
 
 def copies(scale: int) -> Iterator[Timed]:
     """`shape` is the number of words; a stride counts elements, which have 1, 2 or 4 words."""
-    for size in (1 << 20, 1 << 23):
+    for size in (1 << 22, 1 << 23):
         n = shrink(size, scale, 8192)
         for width, element in WIDTHS.items():
             head = constants(N=n // width) + buffers({"x": element}, {"y": element})
@@ -93,7 +93,7 @@ def indices(rng: np.random.Generator, n: int, order: str) -> NDArray[np.uint32]:
 
 def gathers(scale: int) -> Iterator[Timed]:
     for move, text in MOVES.items():
-        for size in (1 << 18, 1 << 21, 1 << 23):
+        for size in (1 << 20, 1 << 21, 1 << 23):
             n = shrink(size, scale, 8192)
             for width, element in ((1, "u32"), (4, "vec4u")):
                 if n * width > 1 << 23:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.hardware.timed.dispatch import Timed, buffers, constants, eighths, seeded, shrink, zeros
 
-STENCIL_SIZES = ((1024, 1024), (2048, 2048), (4096, 2048))
+STENCIL_SIZES = ((1024, 2048), (2048, 2048), (4096, 4096))
 BUFFERS = buffers({"a": "f32"}, {"b": "f32"})
 INTERIOR = "if col > 0u && col < COLS - 1u && row > 0u && row < ROWS - 1u"
 
@@ -161,7 +161,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 
 
 def convolutions_1d(scale: int) -> Iterator[Timed]:
-    for size, taps in ((1 << 20, 9), (1 << 22, 33), (1 << 20, 129), (1 << 22, 129)):
+    for size, taps in ((1 << 22, 9), (1 << 22, 33), (1 << 20, 129), (1 << 22, 129)):
         n = shrink(size, scale, 4096)
         for kernel, text in CONV1D.items():
             rng = seeded("conv1d", n, taps)

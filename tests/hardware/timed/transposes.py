@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.hardware.timed.dispatch import Timed, buffers, constants, eighths, seeded, shrink, zeros
 
-SIZES = ((1024, 1024), (2048, 2048), (4096, 2048))
+SIZES = ((1024, 2048), (2048, 2048), (4096, 4096))
 SCALARS = buffers({"a": "f32"}, {"b": "f32"})
 VECTORS = buffers({"a": "vec4f"}, {"b": "vec4f"})
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from tests.hardware.timed.dispatch import Timed, buffers, constants, counts, eighths, seeded, shrink, words, zeros
 
-SIZES = ((1024, 1024), (4096, 1024), (4096, 4096))
-PACKED_SIZES = ((1024, 2048), (4096, 2048), (4096, 4096))
+SIZES = ((1024, 4096), (4096, 1024), (4096, 4096))
+PACKED_SIZES = ((2048, 4096), (4096, 4096), (8192, 4096))
 SCALARS = buffers({"a": "f32", "x": "f32"}, {"y": "f32"})
 VECTORS = buffers({"a": "vec4f", "x": "vec4f"}, {"y": "f32"})
 ATOMIC = buffers({"a": "f32", "x": "f32"}, {"y": "atomic<u32>"})
