@@ -1,0 +1,166 @@
+"""Time many dispatches on an adapter, as data for a cost model.
+
+`python -m tests.hardware.measure_times TABLE.csv --adapter NAME` times the kernels of `timed_families`, and the
+micro-benchmarks of `bankshot.oracle.calibration`; `--entries FILE.json` times entry points of other repositories, whose
+texts the file has and the table does not. It uses `wgpu_client.time_dispatches`. Columns:
+
+    set             families, calibration or entries
+    family          of `timed_families`; of a micro-benchmark its constant; of an entry point its repository
+    kernel, shape   the variant and its sizes; the parameters of a micro-benchmark; an entry point's file and name
+    grid            workgroups, `x y z`
+    median_us       without the launch, like the quartiles and the least; microseconds
+    q1_us, q3_us
+    least_us
+    passes          timed passes
+    launch_us       of a dispatch that does nothing, in the same rounds
+
+The first line is a comment with device, driver, date and command. Rows are written as they are measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import bankshot
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.calibration.micro_benchmarks import micro_benchmarks
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.guesses import invented_inputs
+from bankshot.oracle.wgpu_worker.messages import DispatchRequest
+from bankshot.sim.wgsl.check.pipeline import GRANTED
+from tests.hardware.timed_families import dispatches
+
+COLUMNS = ("set", "family", "kernel", "shape", "grid", "median_us", "q1_us", "q3_us", "least_us", "passes", "launch_us")
+TOGETHER, BYTES = 24, 1 << 30  # dispatches that are timed in the same rounds
+CORES = 132  # of the GPU that micro-benchmarks are made for
+
+
+@dataclass(frozen=True)
+class Item:
+    """A dispatch to time, under its names in the table."""
+
+    set: str
+    family: str
+    kernel: str
+    shape: str
+    wgsl: str
+    entry: str
+    grid: tuple[int, ...]
+    bindings: dict[str, Any]
+    overrides: dict[str, Any]
+
+    @property
+    def bytes(self) -> int:
+        return sum(getattr(data, "nbytes", 0) for data in self.bindings.values())
+
+
+def families() -> Iterator[Item]:
+    for each in dispatches():
+        names = (each.family, each.kernel, each.shape)
+        yield Item("families", *names, each.wgsl, each.entry, each.grid, dict(each.bindings), {})
+
+
+def calibration() -> Iterator[Item]:
+    for each in micro_benchmarks(CORES):
+        shape = " ".join(f"{name}={value:g}" for name, value in each.parameters.items())
+        yield Item("calibration", each.constant, "", shape, each.wgsl, each.entry, each.grid, dict(each.bindings), {})
+
+
+def entries(file: Path) -> Iterator[Item]:
+    """Entry points with invented inputs, as `tests.hardware.choose_entries` found them."""
+    for each in json.loads(file.read_text(encoding="utf-8")):
+        pipeline = bankshot.check(each["text"], uniformity="warning").pipeline(
+            each["entry"], each["overrides"], GRANTED
+        )
+        recipe = replace(invented_inputs.RECIPES[each["recipe"]], tail=each["tail"])
+        given = invented_inputs.bindings(pipeline, recipe)
+        names = (each["repo"], f"{each['path']}:{each['entry']}", f"{recipe.name}, arrays of {recipe.tail}")
+        yield Item("entries", *names, each["text"], each["entry"], tuple(each["grid"]), given, each["overrides"])
+
+
+def groups(items: Iterator[Item]) -> Iterator[list[Item]]:
+    group: list[Item] = []
+    held = 0
+    for item in items:
+        if group and (len(group) == TOGETHER or held + item.bytes > BYTES):
+            yield group
+            group, held = [], 0
+        group.append(item)
+        held += item.bytes
+    if group:
+        yield group
+
+
+def timed(group: Sequence[Item], adapter: str, rounds: int) -> Iterator[tuple[Item, wgpu_client.KernelTimes]]:
+    """The times of a group; where a dispatch is refused, each alone, and the refused ones are left out."""
+    requests: list[tuple[Item, DispatchRequest]] = []
+    for item in group:
+        try:
+            request = wgpu_client.dispatch_request(
+                item.wgsl, item.entry, item.grid, item.bindings, overrides=item.overrides, adapter=adapter
+            )
+            requests.append((item, request))
+        except UsageError as error:
+            _refused(item, error)
+    try:
+        times = wgpu_client.time_dispatches([request for _, request in requests], rounds=rounds)
+        yield from zip([item for item, _ in requests], times, strict=True)
+        return
+    except UsageError as error:
+        print(f"one by one: {str(error).splitlines()[0]}", file=sys.stderr)
+    for item, request in requests:
+        try:
+            yield item, wgpu_client.time_dispatches([request], rounds=rounds)[0]
+        except UsageError as error:
+            _refused(item, error)
+
+
+def _refused(item: Item, error: Exception) -> None:
+    print(f"not timed: {item.family} {item.kernel} {item.shape}: {str(error).splitlines()[0]}", file=sys.stderr)
+
+
+def row(item: Item, times: wgpu_client.KernelTimes) -> list[str]:
+    low, high = times.quartiles
+    figures = (f"{1e6 * each:.3f}" for each in (times.median, low, high, times.least))
+    names = (item.set, item.family, item.kernel, item.shape, " ".join(map(str, item.grid)))
+    return [*names, *figures, str(len(times.passes)), f"{1e6 * times.launch:.3f}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--adapter", default="nvidia")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=1e6, help="begin no group after so long")
+    parser.add_argument("--sets", nargs="*", default=["families", "calibration"], choices=["families", "calibration"])
+    parser.add_argument("--entries", type=Path, help="also these entry points of other repositories")
+    args = parser.parse_args()
+    info = wgpu_client.require_adapter(args.adapter)
+    made = {"families": families, "calibration": calibration}
+    sources = [*(made[name]() for name in args.sets), *([entries(args.entries)] if args.entries else [])]
+    end = time.monotonic() + args.seconds
+    with args.table.open("w", encoding="utf-8", newline="") as file:
+        today = datetime.now(UTC).date().isoformat()
+        file.write(f"# {info}; {today}; python -m tests.hardware.measure_times --rounds {args.rounds}\n")
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(COLUMNS)
+        for source in sources:
+            for group in groups(source):
+                if time.monotonic() > end:
+                    print(f"stopped before {group[0].set} {group[0].family}", file=sys.stderr)
+                    break
+                table.writerows(row(*each) for each in timed(group, args.adapter, args.rounds))
+                file.flush()
+
+
+if __name__ == "__main__":
+    main()

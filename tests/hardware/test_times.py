@@ -1,0 +1,65 @@
+"""The tables of times, and what the device profile says of the same GPU."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from bankshot.oracle.calibration.micro_benchmarks import micro_benchmarks
+from tests.hardware.measure_times import COLUMNS, CORES
+from tests.hardware.timed_families import FAMILIES
+
+HERE = Path(__file__).parent
+TABLES = sorted(HERE.glob("*_times_*.csv"))
+
+
+@cache
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        assert file.readline().startswith("# NVIDIA H200 (DiscreteGPU, Vulkan), driver NVIDIA 580.159.04, wgpu 0.32.0;")
+        return list(csv.DictReader(file))
+
+
+def test_there_are_three_tables():
+    assert [path.name for path in TABLES] == [
+        "h200_times_calibration.csv",
+        "h200_times_entries.csv",
+        "h200_times_families.csv",
+    ]
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_rows_are_whole(path):
+    names = [(row["family"], row["kernel"], row["shape"]) for row in rows(path)]
+    assert len(names) == len(set(names))
+    for row in rows(path):
+        assert tuple(row) == COLUMNS
+        least, low, median, high = (float(row[name]) for name in ("least_us", "q1_us", "median_us", "q3_us"))
+        assert 0 < least <= low <= median <= high
+        assert int(row["passes"]) >= 5
+
+
+def test_the_micro_benchmarks_are_those_that_were_timed():
+    made = {(each.constant, " ".join(f"{k}={v:g}" for k, v in each.parameters.items())): each.grid
+            for each in micro_benchmarks(CORES)}  # fmt: skip
+    timed = {(row["family"], row["shape"]): tuple(map(int, row["grid"].split())) for row in rows(TABLES[0])}
+    assert timed == made
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_the_families_are_those_that_were_timed(family):
+    """One dispatch of each family, so that not all data are generated."""
+    timed = {(row["family"], row["kernel"], row["shape"]): row["grid"] for row in rows(TABLES[2])}
+    first = next(family(1))
+    assert timed[first.family, first.kernel, first.shape] == " ".join(map(str, first.grid))
+
+
+def test_entries_name_their_repository_and_commit():
+    for row in rows(TABLES[1]):
+        owner, _, commit = row["family"].partition("@")
+        assert owner.count("/") == 1
+        assert len(commit) == 12
+        assert int(commit, 16) >= 0
