@@ -37,7 +37,7 @@ def test_every_document_has_all_its_claims():
         _, number, _ = claim.order
         assert number in (numbers[claim.document], numbers[claim.document] + 1), claim.id  # none is left out
         numbers[claim.document] = number
-    assert numbers == {"000": 9, "001": 5, "002": 5, "003": 4, "004": 5}
+    assert numbers == {"000": 12, "001": 9, "002": 7, "003": 5, "004": 6}
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
@@ -48,12 +48,33 @@ def test_a_claim_is_one_sentence(claim):
 
 
 @pytest.mark.parametrize(
-    ("holds", "verdict"), [(True, "confirmed"), (False, "refuted"), (None, "not decidable by a simulator")]
+    ("holds", "partly", "verdict"),
+    [
+        (True, False, "confirmed"),
+        (True, True, "confirmed"),
+        (False, True, "partly"),
+        (False, False, "refuted"),
+        (None, True, "not decidable"),
+    ],
 )
-def test_a_verdict_is_what_the_figures_say(holds, verdict):
-    decision = ledger.judge(holds, "{n:,} of them", "a clock", n=1000)
+def test_a_verdict_is_what_the_figures_say(holds, partly, verdict):
+    decision = ledger.judge(holds, "{n:,} of them", "a clock", partly=partly, n=1000)
     assert (decision.verdict, decision.finding, decision.figures) == (verdict, "1,000 of them", {"n": 1000})
     assert decision.needs == ("a clock" if holds is None else "")
+
+
+def test_a_remark_is_no_verdict():
+    decided = [(CLAIMS[0], ledger.remark("{n} of them", n=2)), (CLAIMS[0], ledger.judge(True, "all"))]
+    assert decided[0][1].finding == "2 of them"
+    assert report.tally(decided) == "1 confirmed; 1 remark"
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_a_verdict_names_the_command_that_decides_it(claim):
+    (command,) = re.findall(r"Decided by `python -m (.*)`", SECTIONS[claim.id])
+    module, *arguments = command.split()
+    assert module == "tools.claims"
+    assert [each.id for each in ledger.claims(id=arguments[arguments.index("--claim") + 1])] == [claim.id]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from bankshot.oracle.gpu_counters.access_trace import trace
+
 from .bench import against_reference, bound_of, case, only_output, run, run_case, same_bits, share, total
 from .ledger import Decision, claim, judge
+from .timing import Pair, at, decide, faster, once, timings
 
 # ---- 1: order of the sizes ---------------------------------------------------------------------------
 
@@ -79,6 +82,7 @@ def lines_unswapped() -> Decision:
         "where each takes four words down a column as in the forward kernel, but then in four times the loads: "
         "lines of all loads {all_swapped} swapped, {all_unswapped} and {all_forward} not; sectors a load "
         "{sectors_words}",
+        partly=all_lines["swapped"] < min(all_lines["unswapped"], all_lines["forward"]),
         **lines,
         all_swapped=all_lines["swapped"],
         all_unswapped=all_lines["unswapped"],
@@ -88,9 +92,27 @@ def lines_unswapped() -> Decision:
     )
 
 
+@claim("001.2c", shapes="the first load of X at K 128, N 64, M 32")
+def order_of_neighbours() -> Decision:
+    """With the swap neighbouring threads load neighbouring M at one K: they read along a row, four values each."""
+    first = trace(case("matmul_at", MAPPED)).of("X", "load")[0]
+    values = first.addresses // 4  # X is M x K
+    m, k = values // MAPPED["K"], values % MAPPED["K"]
+    along_m, along_k = ([int(step) for step in sorted(set(np.diff(each[:16])))] for each in (m, k))
+    return judge(
+        along_m == [1] and along_k == [0],
+        "from one thread to the next M moves by {along_m} and K by {along_k}: they read along a row, four values "
+        "each, as the text in brackets and the code say, but a row is one M, along which K runs; the sentence has "
+        "them the other way round",
+        partly=along_m == [0] and along_k == [4],
+        along_m=along_m[0],
+        along_k=along_k[0],
+    )
+
+
 @claim("001.3", shapes=MAPPED_SHAPES)
 def transposed_store() -> Decision:
-    """With the swap, A's tile is written transposed without bank conflicts."""
+    """Addressing is free of conflicts: with the swap, A's tile is written transposed without bank conflicts."""
     store = {
         name: share(done, "store", "a_tile", "shared_wavefronts", "shared_requests") for name, done in _mapped().items()
     }
@@ -105,7 +127,8 @@ def transposed_store() -> Decision:
     return judge(
         store["swapped"] == 1,
         "a store of the tile takes {swapped:g} wavefronts swapped, {unswapped:g} unswapped and {forward:g} with the "
-        "forward mapping (reads {read:g}); at pads {pads} the swapped one takes {pad_words}",
+        "forward mapping; reads take {read:g}; at pads {pads} the swapped store takes {pad_words}",
+        partly=read == 1,
         **store,
         read=read,
         pads=", ".join(map(str, by_pad)),
@@ -228,4 +251,126 @@ def gradients() -> Decision:
         "moves along a direction as they say, but for {off_X:.1g} (roundings may make {allowed_X:.1g}) and "
         "{off_W:.1g} (may make {allowed_W:.1g})",
         **figures,
+    )
+
+
+# ---- 6: constraints ----------------------------------------------------------------------------------
+
+
+def _wrong(kernel: str, **sizes: int) -> float:
+    """The share of the outputs that are outside of the error bound."""
+    made = case(kernel, sizes)
+    return against_reference(made, only_output(run_case(made, probes="none"))).share
+
+
+@claim("001.6", shapes="M, N, K 64, with one of them 2 more")
+def multiples_of_4() -> Decision:
+    """K and N must be multiples of 4."""
+    whole = {"M": 64, "N": 64, "K": 64}
+    wrong = {
+        kernel: {name: _wrong(kernel, **{**whole, name: 66}) for name in "KNM"} for kernel in ("matmul_t", "matmul_at")
+    }
+    needed = {kernel: [name for name, share_ in by.items() if share_] for kernel, by in wrong.items()}
+    return judge(
+        needed == {"matmul_t": ["K", "N"], "matmul_at": ["K", "N"]},
+        "outputs that are wrong with one size 66: {words}; matmul_t needs {t}, matmul_at {at}",
+        partly=all("K" in names for names in needed.values()),
+        words=", ".join(f"{kernel} {name} {share_:.0%}" for kernel, by in wrong.items() for name, share_ in by.items()),
+        t=" and ".join(needed["matmul_t"]),
+        at=" and ".join(needed["matmul_at"]),
+        wrong=wrong,
+    )
+
+
+# ---- 7: precision, fusion and time -------------------------------------------------------------------
+
+
+@claim("001.7", shapes="M 70, K 36, N 68")
+def backward_is_f32() -> Decision:
+    """The backward pass is pure f32."""
+    sizes = {"M": 70, "N": 68, "K": 36}
+    made = case("matmul_t", sizes)
+    rounded = made.arrays["W"].astype(np.float16)
+    w16 = only_output(run("matmul_t_w16", sizes, given={"X": made.arrays["X"], "W": rounded}, probes="none"))
+    widened = only_output(run("matmul_t", sizes, given={"W": rounded.astype(np.float32)}, probes="none"))
+    plain = only_output(run_case(made, probes="none"))
+    error = float(np.linalg.norm(w16 - plain) / np.linalg.norm(plain))
+    sums = same_bits(w16, widened)
+    return judge(
+        sums and error == 0,
+        "the kernels named _w16 add up in f32 (the bits are those of matmul_t on the rounded weights), but the weights "
+        "that they read are f16: the gradient is off by {error:.1e} of its size",
+        partly=sums,
+        error=error,
+    )
+
+
+FUSED = {"K": 64, "N": 768, "M": 64}
+
+
+@claim("001.8a", shapes="K 64, N 768, M 64; bytes scale with M * K, and with the N / 64 = 12 tiles across")
+def fusion_spares_hidden() -> Decision:
+    """Fused, `matmul_at_swiglu_a` never writes or reads the hidden matrix, and so moves less."""
+    mixed = run("swiglu", dict(M=FUSED["M"], K=FUSED["K"]))
+    apart = run("matmul_at", FUSED, given={"X": only_output(mixed)})
+    fused = run("matmul_at_swiglu_a", FUSED)
+    of_a, tiles = 4 * FUSED["M"] * FUSED["K"], FUSED["N"] // 64
+    again, at_once = total(apart, "global_bytes", "load", "X"), total(fused, "global_bytes", "load", "GATE", "UP")
+    mixing = mixed.counters["global_bytes"]
+    hidden = total(fused, "global_bytes", "load", "X") + total(fused, "global_bytes", "store", "H")
+    from_memory = {"fused": at_once / tiles / of_a, "apart": (mixing + again / tiles) / of_a}
+    return judge(
+        hidden == 0 and from_memory["fused"] < from_memory["apart"],
+        "{written:,} bytes of it written become {hidden}; where a cache answers all columns of tiles but the first, "
+        "memory moves {fused:g} times the bytes of A instead of {apart:g}; what tiles ask for is {asked_fused:g} times "
+        "instead of {asked_apart:g}, and exp() is called {exps:g} times as often",
+        written=total(mixed, "global_bytes", "store", "H"),
+        hidden=hidden,
+        asked_fused=at_once / of_a,
+        asked_apart=(mixing + again) / of_a,
+        exps=total(fused, "active_lanes", "op", "exp") / total(mixed, "active_lanes", "op", "exp"),
+        **from_memory,
+    )
+
+
+DOWN = {"K": 3072, "N": 768, "M": 512}
+FUSION = [
+    Pair(
+        "fused",
+        once(at("swiglu", {"M": 512, "K": 3072}), at("matmul_at", DOWN)),
+        once(at("matmul_at_swiglu_a", DOWN)),
+    )
+]
+
+
+@claim("001.8b", shapes="K 3072, N 768, M 512; calls at K 64, N 768, M 64", times=timings(FUSION))
+def fusion_saves_time() -> Decision:
+    """The fusion makes the gradient of the down projection much cheaper."""
+    calls = [
+        4 * total(run(*what), "active_lanes", "op", "exp")
+        for what in (("swiglu", dict(M=64, K=64)), ("matmul_at_swiglu_a", FUSED))
+    ]
+    return decide(
+        FUSION,
+        faster,
+        "{now:,} calls of exp() instead of {before:,} are paid for a pass and its bytes",
+        "001.8b",
+        before=calls[0],
+        now=calls[1],
+    )
+
+
+@claim("001.9", shapes="K 64, N 64, M 64; FLOPs scale with M * N * K")
+def shares_of_time() -> Decision:
+    """The backward kernels take 35% of a backward step, `matmul_at` alone 18.4%."""
+    flops = {kernel: run(kernel, dict(K=64, N=64, M=64)).counters["flops"] for kernel in ("matmul_t", "matmul_at")}
+    share_ = flops["matmul_at"] / sum(flops.values())
+    return judge(
+        None,
+        "each product of the forward pass takes one of both, with as many FLOPs ({share:.0%} are those of matmul_at; "
+        "18.4 of 35 are {said:.0%}); what the other passes of a step take is not in the document",
+        "timestamps of every pass of the author's program, on the author's device",
+        share=share_,
+        said=18.4 / 35,
+        **flops,
     )

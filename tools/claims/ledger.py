@@ -6,23 +6,28 @@
         double, single = ...
         return judge(2 * double == single, "{double} in the loop against {single}", double=double, single=single)
 
-The docstring is the claim, in our words. The finding is one sentence made of the figures, so that it says what is true
-whichever way the verdict goes. An id is the document's number, the claim's, and a letter where one claim says several
-things: 000.2b.
+The docstring is the claim, in our words and in the document's sense. The finding is one sentence made of the figures,
+so that it says what is true whichever way the verdict goes. An id is the document's number, the claim's, and a letter
+where one claim says several things: 000.2b. What a document does not say, and running its kernels shows, is a `remark`.
+A claim about time lists the `times` that decide it (`timing`).
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from enum import StrEnum
+from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bankshot.oracle.errors import UsageError
 from bankshot.sim.fast_dataclass import frozen
+
+if TYPE_CHECKING:
+    from .timing import Timing
 
 DOCUMENTS = {
     "000": "forward matmul in 64 x 64 tiles",
@@ -31,15 +36,17 @@ DOCUMENTS = {
     "003": "six ideas for quantized matmuls",
     "004": "a ladder of matmuls without workgroup memory",
 }
-"""What each document is about; its claims are in the module `document_NNN`."""
+"""What each document is about; its claims are in the modules `document_NNN` and `document_NNN_…`."""
 
 _ID = re.compile(r"(\d{3})\.(\d+)([a-z]?)")
 
 
 class Verdict(StrEnum):
     CONFIRMED = "confirmed"
+    PARTLY = "partly"
     REFUTED = "refuted"
-    UNDECIDABLE = "not decidable by a simulator"
+    UNDECIDABLE = "not decidable"
+    REMARK = "remark"  # no verdict: the document says nothing of the kind
 
 
 @frozen
@@ -54,12 +61,14 @@ class Decision:
 
 @frozen
 class Claim:
-    """`shapes`: what the kernels are run at, and how figures scale where the document's shapes are larger."""
+    """`shapes`: what the kernels are run at, and how figures scale where the document's shapes are larger. `times`: the
+    dispatches whose time on a GPU decides it."""
 
     id: str
     statement: str
     shapes: str
     decide: Callable[[], Decision]
+    times: tuple[Timing, ...] = ()
 
     @property
     def document(self) -> str:
@@ -69,6 +78,11 @@ class Claim:
     def number(self) -> str:
         """The id without the letter of a part."""
         return self.id.rstrip(ascii_lowercase)
+
+    @property
+    def command(self) -> str:
+        """The command that decides it."""
+        return f"python -m tools.claims --claim {self.id}"
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -82,22 +96,25 @@ class Claim:
 _claims: dict[str, Claim] = {}
 
 
-def claim(id: str, *, shapes: str) -> Callable[[Callable[[], Decision]], Callable[[], Decision]]:
-    """Register the function that decides claim `id`; its docstring is the claim."""
+Decider = Callable[[], Decision]
 
-    def register(decide: Callable[[], Decision]) -> Callable[[], Decision]:
+
+def claim(id: str, *, shapes: str, times: Sequence[Timing] = ()) -> Callable[[Decider], Decider]:
+    """Register the function that decides claim `id`, or makes remark `id`; its docstring is the claim."""
+
+    def register(decide: Decider) -> Decider:
         assert _ID.fullmatch(id), id
         assert id not in _claims, id
         statement = " ".join((decide.__doc__ or "").split())
-        _claims[id] = Claim(id, statement, shapes, decide)
+        _claims[id] = Claim(id, statement, shapes, decide, tuple(times))
         return decide
 
     return register
 
 
-def judge(holds: Any, finding: str, needs: str = "", /, **figures: Any) -> Decision:
-    """Confirmed where `holds`, refuted where not; where it is None, nothing that was counted decides, and `needs` says
-    what would.
+def judge(holds: Any, finding: str, needs: str = "", /, *, partly: Any = False, **figures: Any) -> Decision:
+    """Confirmed where `holds`, else partly where `partly`, else refuted; where `holds` is None, nothing that was
+    counted decides, and `needs` says what would.
 
     `finding` is a format string over the figures.
     """
@@ -105,15 +122,21 @@ def judge(holds: Any, finding: str, needs: str = "", /, **figures: Any) -> Decis
     if holds is None:
         assert needs, "say what would decide it"
         return Decision(Verdict.UNDECIDABLE, said, figures, needs)
-    return Decision(Verdict.CONFIRMED if holds else Verdict.REFUTED, said, figures)
+    verdict = Verdict.CONFIRMED if holds else Verdict.PARTLY if partly else Verdict.REFUTED
+    return Decision(verdict, said, figures)
+
+
+def remark(finding: str, /, **figures: Any) -> Decision:
+    """A finding about something that the document does not say."""
+    return Decision(Verdict.REMARK, finding.format(**figures), figures)
 
 
 def claims(document: str | None = None, id: str | None = None) -> list[Claim]:
     """The claims of one document or of all, or all parts of one. Raises `UsageError`."""
     if document is not None and document not in DOCUMENTS:
         raise UsageError(f"--document: there is no document {document}; there are {', '.join(DOCUMENTS)}")
-    for number in DOCUMENTS:
-        importlib.import_module(f"{__package__}.document_{number}")
+    for path in sorted(Path(__file__).parent.glob("document_*.py")):
+        importlib.import_module(f"{__package__}.{path.stem}")
     found = sorted((c for c in _claims.values() if _asked(c, document, id)), key=lambda c: c.order)
     if not found:
         raise UsageError(f"--claim: there is no claim {id}; an id is a document and a number, such as 000.6")

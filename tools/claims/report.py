@@ -17,8 +17,10 @@ Decided = tuple[Claim, Decision]
 
 STYLES = {
     Verdict.CONFIRMED: "green",
+    Verdict.PARTLY: "cyan",
     Verdict.REFUTED: "red",
     Verdict.UNDECIDABLE: "yellow",
+    Verdict.REMARK: "dim",
 }
 
 HEAD = """\
@@ -26,8 +28,23 @@ HEAD = """\
 
 What five documents say about WGSL kernels, in our words, and what running the kernels in `shaders/` says to it. Nothing
 here is typed in: `make claims` runs every claim and writes this page, and a test runs them again and compares the
-verdicts. `python -m tools.claims --claim 000.6` decides one, `--json` gives every figure. Sectors, lines and wavefronts
-are those of the `nvidia` profile, whose rules match the counters of an H200; they are what the text asks for, not time.
+verdicts. `--json` gives every figure. Sectors, lines and wavefronts are those of the `nvidia` profile, whose rules
+match the counters of an H200; they are what the text asks for, not time.
+
+| verdict | means |
+| --- | --- |
+| confirmed | it holds in the sense of its document; a figure that is rounded or cut off holds |
+| partly | some of what it says holds, and the finding says which |
+| refuted | it does not hold |
+| not decidable | neither counts nor times that are here decide it; the entry says what would |
+| remark | no claim of the document: something worth knowing that the same runs show |
+
+Claims about time are decided by times that were measured on a GPU, with timestamps, and are kept in `tests/hardware`
+with device, driver, date and command; `python -m tools.claims.measure` takes them. One GPU is one GPU: another may
+differ.
+
+Kernels named `…_published` have the schedule of the files that the documents' authors published; the header of their
+manifests names the commits. They are what "today" means in the claims of 002 and 003.
 """
 
 
@@ -39,6 +56,8 @@ def entry(claim: Claim, decision: Decision) -> dict[str, Any]:
         "claim": claim.statement,
         "shapes": claim.shapes,
         "decided_by": f"{claim.decide.__module__}.{claim.decide.__name__}",
+        "command": claim.command,
+        "times": [f"{each.kernel} {each.case}" for each in claim.times],
         "verdict": str(decision.verdict),
         "finding": decision.finding,
         "needs": decision.needs,
@@ -60,12 +79,15 @@ def _lines(claim: Claim, decision: Decision) -> Iterator[str]:
     if decision.needs:
         yield f"needs  {sentence(decision.needs)}"
     yield f"shapes {claim.shapes}"
+    yield f"by     {claim.command}"
 
 
 def tally(decided: Iterable[Decided]) -> str:
-    """`3 confirmed, 1 refuted`, in the order of `Verdict`."""
+    """`3 confirmed, 1 refuted; 1 remark`, in the order of `Verdict`."""
     counts = Counter(decision.verdict for _, decision in decided)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+    remarks = counts.pop(Verdict.REMARK, 0)
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+    return "; ".join(filter(None, [verdicts, f"{remarks} remark{'s' if remarks > 1 else ''}" if remarks else ""]))
 
 
 def page(decided: list[Decided]) -> str:
@@ -88,7 +110,7 @@ def section(claim: Claim, decision: Decision) -> str:
         sentence(decision.finding),
         *([f"What would decide it: {decision.needs}."] if decision.needs else []),
         "",
-        f"*Shapes: {claim.shapes}.*",
+        f"*Shapes: {claim.shapes}. Decided by `{claim.command}`.*",
         "",
     ]
     return "\n".join(lines)

@@ -1,0 +1,205 @@
+"""Claims about time: the tables of measured times, the verdicts that they give, and the command that measures."""
+
+import csv
+
+import pytest
+
+from bankshot.oracle.errors import UsageError
+from tools.claims import ledger, measure, timing
+from tools.claims.ledger import Verdict
+from tools.claims.timing import Adapter, Pair, Spread, at, once
+
+TIMED = [claim for claim in ledger.claims() if claim.times]
+ELSEWHERE = {"004.6b", "004.6e"}  # about the author's own device: times on another are shown and decide nothing
+
+GPU = Adapter("a GPU", "DiscreteGPU", "driver 1")
+OTHER = Adapter("another GPU", "IntegratedGPU", "driver 2")
+CPU = Adapter("a CPU", "CPU", "driver 3")
+
+SLOW, FAST = at("matmul_single", {"M": 64}), at("matmul", {"M": 64}, {"TK_PAD": 16}, change="edited")
+PAIRS = [Pair("edited:", once(SLOW), once(FAST))]
+
+
+def times(slow, fast, spread=0.0):
+    return {
+        (each.kernel, each.case): Spread(median, median - spread, median + spread)
+        for each, median in ((SLOW, slow), (FAST, fast))
+    }
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """Set the times that claims read."""
+    return lambda found: monkeypatch.setattr(timing, "measured", lambda: found)
+
+
+# ---- tables ----
+
+
+def problems(rows, known):
+    """What is wrong with the rows of a table."""
+    found = []
+    for row in rows:
+        name = f"{row['kernel']} {row['case']}"
+        if (row["kernel"], row["case"]) not in known:
+            found.append(f"{name}: no claim needs it")
+        if not 0 < float(row["p10_us"]) <= float(row["median_us"]) <= float(row["p90_us"]):
+            found.append(f"{name}: the median is not between the percentiles")
+        found += [f"{name}: no {column}" for column in timing.COLUMNS if not row[column]]
+    return found
+
+
+ROW = dict.fromkeys(timing.COLUMNS, "x") | {"repeats": "9", "median_us": "2", "p10_us": "1", "p90_us": "3"}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"case": "M=9"}, "x M=9: no claim needs it"),
+        ({"median_us": "4"}, "x x: the median is not between the percentiles"),
+        ({"date": ""}, "x x: no date"),
+    ],
+)
+def test_a_wrong_row_is_found(change, problem):
+    assert problems([ROW], {("x", "x")}) == []
+    assert problems([ROW | change], {("x", "x")}) == [problem]
+
+
+def test_the_tables_have_times_that_claims_need():
+    known = {(each.kernel, each.case) for claim in TIMED for each in claim.times}
+    assert len(known) == len(measure.cases()) > 70
+    for path in timing.TABLES.glob("times_*.csv"):
+        assert problems(timing.read(path), known) == [], path.name
+
+
+def test_a_case_is_named_by_sizes_overrides_and_change():
+    assert (SLOW.case, FAST.case) == ("M=64", "M=64 TK_PAD=16, edited")
+
+
+def test_tables_are_read_by_adapter_and_the_last_row_of_a_case_counts(tmp_path):
+    fields = {"device": "a GPU", "kind": "DiscreteGPU", "driver": "driver 1", "kernel": "matmul", "case": "M=64"}
+    rows = [ROW | fields, ROW | fields | {"median_us": "2.5"}, ROW | fields | {"device": "b", "case": "M=65"}]
+    with (tmp_path / "times_x.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, timing.COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    assert timing.measured(tmp_path) == {
+        GPU: {("matmul", "M=64"): Spread(2.5, 1, 3)},
+        Adapter("b", "DiscreteGPU", "driver 1"): {("matmul", "M=65"): Spread(2, 1, 3)},
+    }
+
+
+# ---- verdicts ----
+
+
+def test_work_is_the_sum_of_its_dispatches():
+    assert timing.taken([(2.0, SLOW), (1.0, FAST)], times(10, 3, 1)) == Spread(23, 20, 26)
+    assert timing.taken(once(SLOW, at("matmul", {"M": 65})), times(10, 3)) is None
+
+
+def test_a_ratio_spans_what_the_percentiles_allow():
+    assert Spread(10, 8, 12) / Spread(5, 4, 6) == Spread(2, 8 / 6, 3)
+
+
+E, W, L = Spread(1, 0.9, 1.1), Spread(1.5, 1.4, 1.6), Spread(0.5, 0.4, 0.6)  # equal, won, lost
+
+
+@pytest.mark.parametrize(
+    ("rule", "found", "verdict"),
+    [
+        (timing.faster, [W, W], "confirmed"),
+        (timing.faster, [W, E], "partly"),
+        (timing.faster, [E], "refuted"),
+        (timing.faster, [L], "refuted"),
+        (timing.between(1.4, 1.5), [W], "confirmed"),
+        (timing.between(1.5, 2), [Spread(1.4951, 1.4, 1.6)], "confirmed"),  # rounds to 1.5
+        (timing.between(1.5, 2), [Spread(1.4949, 1.4, 1.6)], "partly"),  # faster, by less
+        (timing.between(1.1, 1.2), [W], "partly"),  # faster, by more
+        (timing.between(1.1, 1.2), [E], "refuted"),
+        (timing.between(1.4, 1.6), [W, L], "partly"),
+    ],
+)
+def test_a_rule_judges_ratios(rule, found, verdict):
+    assert rule(found) == verdict
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        ({}, "not decidable"),
+        ({GPU: {}}, "not decidable"),
+        ({CPU: times(10, 5)}, "not decidable"),
+        ({GPU: times(10, 5)}, "confirmed"),
+        ({GPU: times(5, 10)}, "refuted"),
+        ({GPU: times(10, 5, spread=4)}, "refuted"),  # the percentiles overlap
+        ({GPU: times(10, 5), OTHER: times(10, 5)}, "confirmed"),
+        ({GPU: times(10, 5), OTHER: times(5, 10)}, "partly"),
+        ({GPU: times(10, 5), CPU: times(5, 10)}, "confirmed"),
+    ],
+)
+def test_times_decide_as_far_as_gpus_agree(tables, found, verdict):
+    tables(found)
+    decision = timing.decide(PAIRS, timing.faster, "{n} loads", "000.6d", n=4)
+    assert decision.verdict == verdict
+    assert decision.finding.startswith("4 loads")
+    assert ("--claim 000.6d" in decision.needs) == (verdict == "not decidable")
+
+
+def test_a_finding_shows_each_device_its_driver_and_spread(tables):
+    tables({GPU: times(10, 5, spread=1), CPU: times(3, 6)})
+    decision = timing.decide(PAIRS, timing.faster, "n loads", "000.6d")
+    assert (
+        "on a GPU (driver 1) edited: 2 (1.5 to 2.75); on a CPU (driver 3) edited: 0.5 (0.5 to 0.5)" in decision.finding
+    )
+    assert decision.finding.endswith("one GPU is one GPU")
+    assert decision.figures == {"times_as_fast": {"a GPU": {"edited:": 2}, "a CPU": {"edited:": 0.5}}}
+
+
+@pytest.mark.parametrize("claim", TIMED, ids=lambda claim: claim.id)
+def test_a_claim_about_time_is_decided_once_its_times_are_there(claim, tables):
+    tables({GPU: {(each.kernel, each.case): Spread(100, 99, 101) for each in claim.times}})
+    decision = claim.decide()
+    assert (decision.verdict == Verdict.UNDECIDABLE) == (claim.id in ELSEWHERE)
+    assert "a GPU" in decision.finding
+    tables({})
+    decision = claim.decide()
+    assert "a GPU" not in decision.finding
+    if decision.verdict == Verdict.UNDECIDABLE:
+        needs = "the author's device" if claim.id in ELSEWHERE else f"measure --claim {claim.id}"
+        assert needs in decision.needs
+
+
+# ---- measuring ----
+
+
+def test_a_row_has_the_percentiles_in_microseconds():
+    seconds = [each * 1e-6 for each in range(1, 12)]
+    row = measure.row(FAST, seconds, {"device": "a GPU"})
+    assert row == {
+        "device": "a GPU",
+        "kernel": "matmul",
+        "case": "M=64 TK_PAD=16, edited",
+        "repeats": "11",
+        "median_us": "6.00",
+        "p10_us": "2.00",
+        "p90_us": "10.00",
+    }
+
+
+def test_new_rows_replace_those_of_the_same_case_and_adapter(tmp_path):
+    path = tmp_path / "times_x.csv"
+    measure.write(path, [ROW, ROW | {"case": "kept"}, ROW | {"device": "kept"}])
+    measure.write(path, [ROW | {"median_us": "2.5"}])
+    assert timing.read(path) == [ROW | {"median_us": "2.5"}, ROW | {"case": "kept"}, ROW | {"device": "kept"}]
+
+
+def test_a_claim_that_is_not_about_time_is_named():
+    with pytest.raises(UsageError, match=r"000\.1 is not decided by time"):
+        measure.cases("000.1")
+
+
+def test_dispatches_are_timed_by_the_adapters_clock(adapter):
+    edits = (("return select(vec4<f32>(), v, vec4<bool>(inside) & within);", "return v;"),)
+    seconds = measure.clocked(at("matmul", {"M": 64, "N": 64, "K": 64}, {"TK_PAD": 20}, "unmasked", edits), None, 3)
+    assert len(seconds) == 3
+    assert all(0 < each < 10 for each in seconds)
