@@ -66,9 +66,10 @@ docs: $(READY) ## the site, in docs/_build
 bench: $(READY) ## against lavapipe, BLAS and the other programs that are here; writes docs/benchmarks.md
 	$(PY) -m benchmarks --peers --page docs/benchmarks.md
 
-notebooks: $(READY) ## run them, and write them as HTML into notebooks/output
+notebooks: $(READY) ## run them, store their outputs, and write them as HTML into notebooks/output
 	.venv/bin/uv sync --quiet --frozen --inexact --all-extras --group render
-	.venv/bin/jupyter nbconvert --to html --execute --output-dir notebooks/output notebooks/*.ipynb
+	$(PY) -m tools.notebooks
+	.venv/bin/jupyter nbconvert --to html --output-dir notebooks/output notebooks/*.ipynb
 
 clean:
 	rm -rf .venv .venv-* benchmarks/output notebooks/output .pytest_cache .ruff_cache .hypothesis dist

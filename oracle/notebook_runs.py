@@ -1,21 +1,27 @@
-"""Runs of the kernels in `shaders/`, for notebooks: what `reports.figures` draws.
+"""Runs of the kernels in `shaders/`, and of your own, for notebooks: what `reports.figures` draws.
 
-Each function takes a manifest in `shaders/`, a kernel of it, and sizes: `ran("matmul.toml", "matmul", M=64)`.
+Most functions take a manifest in `shaders/`, a kernel of it, and sizes: `ran("matmul.toml", "matmul", M=64)`. `own`
+takes a text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import atexit
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
 
 from .advise.layout_search import Advice, Options, advise
+from .errors import UsageError
 from .gpu_counters.access_trace import Trace, trace
 from .gpu_counters.timeline import Timeline, sizes_of, timeline
 from .judge.case_run import simulate
 from .manifests import manifest_loader
-from .manifests.manifest import LARGEST, Case
+from .manifests.manifest import LARGEST, Case, Kernel, Shape
+from .manifests.reflection import source_of
 
 if TYPE_CHECKING:
     from ..sim import Run
@@ -28,6 +34,31 @@ def case(path: str, kernel: str | None = None, overrides: Mapping[str, int] | No
     found = manifest_loader.load(SHADERS / path, kernel)
     found = replace(found, overrides={**found.overrides, **(overrides or {})})
     return found.case(found.shape(dims))
+
+
+def edited(one: Case, edits: Sequence[tuple[str, str]]) -> Case:
+    """The case with parts of its text, after preprocessing, replaced. Raises `UsageError` for a part that it lacks."""
+    text = source_of(one.kernel).text
+    for old, new in edits:
+        if old not in text:
+            raise UsageError(f"{one.kernel.name} has no text `{old}`")
+        text = text.replace(old, new)
+    return replace(one, kernel=replace(one.kernel, source=_file(text), preprocess=None))
+
+
+def own(text: str, grid: tuple[int, ...], **arrays: Any) -> Case:
+    """A case of your own kernel: its text, with one entry point, the workgroups, and an array for each binding."""
+    path = _file(text)
+    return Case(Kernel(path, "own", path, None, {}, grid, (), ()), Shape({}), (*grid, 1, 1)[:3], arrays)
+
+
+def _file(text: str) -> Path:
+    """A file with this text, until the program ends."""
+    folder = mkdtemp(prefix="bankshot-")
+    atexit.register(rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "kernel.wgsl"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def ran(path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int) -> Run:
@@ -45,6 +76,11 @@ def advised(array: str, pitches: tuple[int, int], path: str, kernel: str | None 
     they take."""
     options = Options(array=array, values=pitches, most_bytes=LARGEST)
     return advise(case(path, kernel, None, **dims), options).advice[0]
+
+
+def counted(one: Case) -> Run:
+    """The run of a case that you have made, with all counters."""
+    return simulate(one, "nvidia", "all")
 
 
 def timeline_of(one: Trace, slots: Mapping[str, int]) -> Timeline:

@@ -7,6 +7,7 @@ with any colour vision can distinguish them. Position or text repeats what a col
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from ...sim.models.roofline import Place, place
+from ...sim.models.occupancy import occupancy
+from ...sim.models.roofline import place
 from .source_listing import compact
 
 if TYPE_CHECKING:
@@ -39,11 +41,36 @@ WIDTH, DPI = 10.0, 100  # inches, and pixels in one
 class Drawing(Figure):
     """A figure that notebooks display, without the global state of pyplot."""
 
+    def __repr__(self) -> str:
+        """Every text of the figure, and a digest of what is drawn: what it shows, whatever fonts and versions."""
+        figure: Any = self
+        lines = [" | ".join(_texts(axis)) for axis in figure.axes]
+        legends = [" | ".join(text.get_text() for text in legend.get_texts()) for legend in figure.legends]
+        drawn = sha256(" ".join(_numbers(axis) for axis in figure.axes).encode()).hexdigest()[:12]
+        return "\n".join([line.replace("\n", ", ") for line in [*lines, *legends] if line] + [f"drawn: {drawn}"])
+
     def _repr_png_(self) -> bytes:
         stream = BytesIO()
         figure: Any = self
         figure.savefig(stream, format="png", dpi=DPI)
         return stream.getvalue()
+
+
+def _texts(axis: Any) -> list[str]:
+    """The title, labels, annotations and legend of an axis."""
+    legend = axis.get_legend()
+    found = [axis.get_title(), axis.get_title(loc="left"), axis.get_xlabel(), axis.get_ylabel()]
+    found += [text.get_text() for text in (*axis.texts, *(legend.get_texts() if legend else ()))]
+    return [text for text in found if text]
+
+
+def _numbers(axis: Any) -> str:
+    """The data of an axis: images, bars, lines, and where texts are, to six digits."""
+    parts = [np.nan_to_num(image.get_array().filled(np.nan), nan=-1).ravel() for image in axis.get_images()]
+    parts += [np.array(each.get_bbox().bounds) for each in axis.patches]
+    parts += [np.asarray(line.get_xydata(), float).ravel() for line in axis.lines]
+    parts += [np.array([float(each) for each in text.get_position()]) for text in axis.texts]
+    return " ".join(f"{number:.6g}" for part in parts for number in part)
 
 
 def _figure(rows: int, columns: int, height: float, **more: Any) -> tuple[Any, NDArray[Any]]:
@@ -105,6 +132,26 @@ def _grid_lines(axis: Any, columns: int, rows: int) -> None:
     axis.set_yticks(np.arange(-0.5, rows), minor=True)
     axis.grid(which="minor", color="#E6E6E6", linewidth=0.4)
     axis.tick_params(which="minor", length=0)
+
+
+def conflicts(run: Run) -> Drawing:
+    """The wavefronts of each access to workgroup memory, ideal and in excess, under its line and text."""
+    sites = [site for site in run.sites if site.space == "workgroup" and site.shared_requests]
+    figure, axes = _figure(1, 1, 1.2 + 0.5 * len(sites))
+    axis, at = axes[0][0], np.arange(len(sites))
+    ideal = [site.shared_ideal_wavefronts for site in sites]
+    excess = [site.shared_wavefronts - site.shared_ideal_wavefronts for site in sites]
+    axis.barh(at, ideal, 0.6, color=BLUE, label="ideal wavefronts")
+    bars = axis.barh(at, excess, 0.6, left=ideal, color=ORANGE, hatch="//", label="excess: bank conflicts")
+    words = [f"{site.shared_wavefronts:,}" for site in sites]
+    axis.bar_label(bars, words, padding=3, fontsize=9)
+    axis.set_yticks(at, [f"line {site.span.line}: {site.kind} of {site.name}" for site in sites])
+    axis.invert_yaxis()
+    axis.set_xlabel("wavefronts")
+    axis.margins(x=0.12)
+    axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+    figure.legend(loc="outside upper right", ncols=2, frameon=False)
+    return figure
 
 
 def pitches(advice: Advice) -> Drawing:
@@ -232,34 +279,69 @@ def _per_request(run: Run, name: str, counter: str) -> float:
     return sum(getattr(site, counter) for site in sites) / sum(site.global_requests for site in sites)
 
 
-def roofline(runs: Mapping[str, Run], peak_flops: float, peak_bandwidth: float) -> Drawing:
-    """Runs under a roofline, by the bytes of the sectors that they touch: what would come from memory if caches held
-    nothing. Runs at one intensity share a mark. Peaks are in FLOP/s and bytes/s."""
-    figure, axes = _figure(1, 1, 5.0)
-    axis = axes[0][0]
-    marks: dict[str, tuple[Place, list[str]]] = {}
-    for label, run in runs.items():
-        moved = run.counters["global_sectors"] * run.device.sector_bytes
-        at = place(run.counters["flops"], moved, peak_flops, peak_bandwidth)
-        marks.setdefault(f"{at.intensity:.3g}", (at, []))[1].append(label)
+LEVELS = {"bytes that lanes ask for": "o", "bytes of sectors that subgroups touch": "s", "each matrix once": "D"}
+"""The levels of a roofline, and their marks."""
+
+
+def _moved(run: Run, least: float | None) -> list[float]:
+    """The bytes that a run moves at each level: of the first two, if caches hold nothing."""
+    moved = [run.counters["global_bytes"], run.counters["global_sectors"] * run.device.sector_bytes]
+    return [float(each) for each in moved] + ([] if least is None else [least])
+
+
+def roofline(
+    runs: Mapping[str, Run],
+    peak_flops: float,
+    peak_bandwidth: float,
+    least_bytes: Mapping[str, float] | None = None,
+    measured: Mapping[str, float] | None = None,
+) -> Drawing:
+    """Runs under a roofline, each at its intensity at several levels: by the bytes that lanes ask for, by the sectors
+    that subgroups touch, and by `least_bytes`, what must come from memory at least. `measured`: the rate of a run on a
+    GPU. Peaks and rates are in FLOP/s and bytes/s.
+    """
+    figure, axes = _figure(2, 1, 3.4 + 0.3 * len(runs), sharex=True, height_ratios=[2.6, 0.3 * len(runs) + 0.4])
+    above, below = axes[:, 0]
     ridge = peak_flops / peak_bandwidth
-    found = [at.intensity for at, _ in marks.values()]
+    found: list[float] = []
+    for number, (label, run) in enumerate(runs.items()):
+        moved = _moved(run, (least_bytes or {}).get(label))
+        places = [place(run.counters["flops"], bytes_, peak_flops, peak_bandwidth) for bytes_ in moved]
+        at = [each.intensity for each in places]
+        colour, rate = CYCLE[number % len(CYCLE)], (measured or {}).get(label)
+        below.plot(at, [number] * len(at), color=colour, lw=1, alpha=0.5)
+        for mark, each in zip(LEVELS.values(), places, strict=False):
+            below.plot(each.intensity, number, mark, ms=7, color=colour, mec="white")
+            above.plot(each.intensity, each.attainable, mark, ms=7, color=colour, mec="white")
+            _note(below, f"{each.intensity:.3g}", (each.intensity, number), (0, -12 if mark == "s" else 6), "center")
+        if rate is not None:
+            above.plot(at[-1], rate, "*", ms=13, color=colour, mec=INK)
+            _note(above, f"{label}: {rate / 1e9:.3g} GFLOP/s", (at[-1], rate), (8, -3), "left")
+        found += at
     x = np.array([min(found) / 2, ridge, max(ridge, *found) * 3])
-    axis.loglog(x, np.minimum(x * peak_bandwidth, peak_flops), color=INK, lw=2)
-    for number, (at, labels) in enumerate(sorted(marks.values(), key=lambda mark: mark[0].intensity)):
-        words = f"{at.intensity:.3g} FLOP/byte: {', '.join(labels)}"
-        axis.plot(
-            at.intensity, at.attainable, "osD^vP*X"[number % 8], ms=10, color=CYCLE[number % len(CYCLE)], label=words
-        )
-    axis.axvline(ridge, color=GREY, ls=":")
-    low = axis.get_ylim()[0]
-    axis.text(ridge, low * 1.3, f"ridge: {ridge:.3g} FLOP/byte ", ha="right", va="bottom")
-    axis.set_xlabel("floating point operations per byte of sectors touched")
-    axis.set_ylabel("attainable, FLOP/s")
-    axis.yaxis.set_major_formatter(EngFormatter(sep=""))
-    axis.grid(which="major", color="#E6E6E6")
-    axis.legend(loc="upper left", frameon=False)
+    above.loglog(x, np.minimum(x * peak_bandwidth, peak_flops), color=INK, lw=2, zorder=0)
+    above.text(ridge, above.get_ylim()[0] * 1.3, f"ridge: {ridge:.3g} FLOP/byte ", ha="right", va="bottom")
+    above.set_ylabel("attainable, FLOP/s")
+    above.yaxis.set_major_formatter(EngFormatter(sep=""))
+    below.set_yticks(range(len(runs)), list(runs))
+    below.set_ylim(len(runs) - 0.4, -0.8)
+    below.set_xlabel("floating point operations per byte")
+    for axis in (above, below):
+        axis.axvline(ridge, color=GREY, ls=":")
+        axis.grid(which="major", axis="x", color="#E6E6E6")
+    handles = [above.plot([], [], mark, color=GREY, label=words)[0] for words, mark in _levels(least_bytes)]
+    figure.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize=9)
     return figure
+
+
+def _note(axis: Any, words: str, at: tuple[float, float], apart: tuple[int, int], ha: str) -> None:
+    """A small text, so many points from a place."""
+    axis.annotate(words, at, apart, textcoords="offset points", ha=ha, fontsize=8)
+
+
+def _levels(least_bytes: Mapping[str, float] | None) -> list[tuple[str, str]]:
+    """The levels of `LEVELS` that are drawn."""
+    return list(LEVELS.items())[: 3 if least_bytes else 2]
 
 
 # ---- lanes -------------------------------------------------------------------------------------------
@@ -334,18 +416,60 @@ def utilization(by_kernel: Mapping[str, Mapping[int, float]], xlabel: str) -> Dr
 # ---- totals ------------------------------------------------------------------------------------------
 
 
-def totals(runs: Mapping[str, Run], counters: Mapping[str, str]) -> Drawing:
-    """A panel for each counter (its name, and a title), a bar for each run."""
+DECADES = 100.0  # from this ratio of the largest to the least, bars are on a log scale
+
+
+def totals(runs: Mapping[str, Run | Sequence[Run]], counters: Mapping[str, str]) -> Drawing:
+    """A panel for each counter (its name, and a title), a bar for each run, or for several runs together.
+
+    A panel whose values span two decades has a log scale, and says so.
+    """
+    together = [list(each) if isinstance(each, Sequence) else [each] for each in runs.values()]
     figure, axes = _figure(1, len(counters), 1.3 + 0.38 * len(runs), sharey=True)
     at = np.arange(len(runs))
     for axis, (name, words) in zip(axes[0], counters.items(), strict=True):
-        values = [run.counters[name] for run in runs.values()]
+        values = [sum(run.counters[name] for run in each) for each in together]
         bars = axis.barh(at, values, 0.62, color=[CYCLE[number % len(CYCLE)] for number in at])
         axis.bar_label(bars, [compact(value) for value in values], padding=3, fontsize=9)
+        if min(values) > 0 and max(values) >= DECADES * min(values):
+            axis.set_xscale("log")
+            axis.set_xlim(min(values) / 3, max(values) * 20)
+            words = f"{words} (log scale)"
+        else:
+            axis.margins(x=0.28)
         axis.set_title(words, fontsize=10)
         axis.set_xticks([])
-        axis.margins(x=0.28)
+        axis.minorticks_off()
         axis.spines[["top", "right", "bottom"]].set_visible(False)
     axes[0][0].set_yticks(at, list(runs))
     axes[0][0].invert_yaxis()
+    return figure
+
+
+def occupancy_bars(kernels: Mapping[str, Run], devices: Sequence[Device], limits: Mapping[str, int]) -> Drawing:
+    """Workgroups that a core of each device holds, and the workgroup memory of each kernel beside `limits` in bytes."""
+    figure, axes = _figure(1, 2, 3.6, width_ratios=[2, 1])
+    held, memory = axes[0]
+    at, thick = np.arange(len(devices)), 0.8 / len(kernels)
+    for number, (label, run) in enumerate(kernels.items()):
+        size, bytes_ = tuple(run.pipeline.workgroup_size), int(run.counters["workgroup_memory_bytes"])
+        values = [occupancy(device, size, bytes_).workgroups for device in devices]
+        colour, hatch = CYCLE[number % len(CYCLE)], ("", "//", "..")[number % 3]
+        bars = held.bar(
+            at + thick * number, values, thick * 0.92, color=colour, hatch=hatch, ec="white", lw=0, label=label
+        )
+        held.bar_label(bars, padding=2, fontsize=9)
+        bars = memory.bar([number], [bytes_], 0.7, color=colour, hatch=hatch, ec="white", lw=0)
+        memory.bar_label(bars, [f"{bytes_:,}"], padding=2, fontsize=9)
+    held.set_xticks(at + thick * (len(kernels) - 1) / 2, [device.name for device in devices])
+    held.set_ylabel("workgroups a core holds")
+    held.margins(y=0.15)
+    for name, bytes_ in limits.items():
+        memory.axhline(bytes_, color=INK, ls="--", lw=1)
+        memory.text(-0.45, bytes_, f"{name}: {bytes_:,}", va="bottom", fontsize=9)
+    memory.set_xticks(range(len(kernels)), list(kernels))
+    memory.set_ylabel("bytes of workgroup memory")
+    memory.set_ylim(0, 1.2 * max(limits.values()))
+    memory.yaxis.set_major_formatter(EngFormatter(sep=""))
+    figure.legend(loc="outside upper left", ncols=len(kernels), frameon=False)
     return figure

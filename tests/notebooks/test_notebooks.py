@@ -1,75 +1,109 @@
-"""The notebooks: they import and never define, hold no outputs, run to the end, and are true where they say figures."""
+"""The notebooks: they import and never define, hold the outputs that they make, and are true where they say figures."""
 
 import ast
 import json
+from base64 import b64decode
 from functools import cache
 
+import numpy as np
 import pytest
-
-from tests.conftest import ROOT
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install 'bankshot[notebooks]'")
 
 from bankshot.oracle.gpu_counters.timeline import sizes_of, timeline
 from bankshot.oracle.reports.figures import Drawing
+from tools import notebooks
 
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-DOCUMENTS = ["000", "001", "002", "003", "004"]
+NOTEBOOKS = notebooks.books()
+LESSONS = ["000", "001", "002", "003", "004", "005"]  # one for each document, and one about your own kernel
 
 
-def cells(path, kind):
-    return ["".join(c["source"]) for c in json.loads(path.read_text("utf-8"))["cells"] if c["cell_type"] == kind]
+def read(path):
+    return json.loads(path.read_text("utf-8"))
+
+
+def texts(path, kind):
+    return ["".join(cell["source"]) for cell in notebooks.cells(read(path), kind)]
 
 
 @cache
 def executed(path):
     """The names that a notebook leaves, and what its cells show, run one after the other in one namespace."""
-    names, shown = {}, []
-    for text in cells(path, "code"):
-        tree = ast.parse(text)
-        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, str(path), "exec"), names)
-        if last is not None:
-            shown.append(eval(compile(ast.Expression(last.value), str(path), "eval"), names))
-    return names, shown
+    return notebooks.run(read(path), str(path))
 
 
-def test_there_is_one_for_each_document():
-    assert [path.name[:3] for path in NOTEBOOKS] == DOCUMENTS
+def test_there_is_one_for_each_document_and_a_lesson():
+    assert [path.name[:3] for path in NOTEBOOKS] == LESSONS
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_it_is_a_notebook_without_outputs(path):
-    book = json.loads(path.read_text("utf-8"))
+def test_it_is_a_notebook(path):
+    book = read(path)
     assert (book["nbformat"], book["nbformat_minor"]) == (4, 5)
     assert len({cell["id"] for cell in book["cells"]}) == len(book["cells"])
-    for cell in book["cells"]:
-        if cell["cell_type"] == "code":
-            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_it_opens_with_a_question_and_ends_with_its_answer(path):
+    first, *_, last = texts(path, "markdown")
+    assert first.splitlines()[0].startswith("# ")
+    assert first.splitlines()[0].endswith("?")
+    assert last.startswith("## Answer\n\n")
+    assert read(path)["cells"][-1]["cell_type"] == "markdown"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_its_outputs_are_those_that_it_makes(path):
+    """By their texts and digests: pixels differ between versions of matplotlib and fonts."""
+    _, shown = executed(path)
+    for count, (cell, value) in enumerate(zip(notebooks.cells(read(path), "code"), shown, strict=True), 1):
+        assert cell["execution_count"] == count
+        made = [] if value is None else [repr(value)]
+        stored = ["".join(output["data"]["text/plain"]) for output in cell["outputs"]]
+        assert stored == made, f"cell {cell['id']} is out of date; run `python -m tools.notebooks`"
+        for output in cell["outputs"]:
+            assert b64decode(output["data"]["image/png"]).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_it_imports_and_never_defines(path):
     defining = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-    for text in cells(path, "code"):
+    for text in texts(path, "code"):
         assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, defining)]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_every_figure_is_drawn(path):
-    _, shown = executed(path)
-    assert len(shown) == len(cells(path, "code")) - 1  # all but the imports
+    _, (imports, *shown) = executed(path)
+    assert imports is None
     for figure in shown:
         assert isinstance(figure, Drawing)
-        assert figure._repr_png_().startswith(b"\x89PNG")
         assert all(axis.has_data() for axis in figure.axes)
+
+
+def test_outputs_are_stored_in_the_notebook(tmp_path):
+    cells = ["from bankshot.oracle.reports.figures import Drawing", "figure = Drawing()\nfigure"]
+    code = [{"cell_type": "code", "id": text[:4], "metadata": {}, "source": [text], "outputs": []} for text in cells]
+    path = tmp_path / "book.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "markdown", "id": "m", "source": ["# Why?"]}, *code]}))
+    notebooks.store(path)
+    _, first, second = read(path)["cells"]
+    assert (first["execution_count"], first["outputs"]) == (1, [])
+    (output,) = second["outputs"]
+    assert (output["execution_count"], output["output_type"]) == (2, "execute_result")
+    assert "".join(output["data"]["text/plain"]).startswith("drawn: ")
 
 
 # ---- what the texts say ----
 
 
 def names_of(document):
-    return executed(NOTEBOOKS[DOCUMENTS.index(document)])[0]
+    return executed(NOTEBOOKS[LESSONS.index(document)])[0]
+
+
+def answer_of(document):
+    """The last cell, as one line."""
+    return " ".join(texts(NOTEBOOKS[LESSONS.index(document)], "markdown")[-1].split())
 
 
 def counts(trace, variable, kind):
@@ -104,15 +138,72 @@ def test_padding_halves_what_a_store_and_a_load_take():
     }
 
 
-def test_the_swap_saves_lines_and_no_sectors():
-    from bankshot.oracle.notebook_runs import ran
+def test_the_swizzle_of_b_frees_its_banks_and_takes_no_memory():
+    written, swizzled = names_of("000")["layouts"].values()
+    assert [counts(written, "b_tile", kind) for kind in ("store", "load")] == [4, 2]
+    assert [counts(swizzled, "b_tile", kind) for kind in ("store", "load")] == [1, 1]
+    memory = [one.run.counters["workgroup_memory_bytes"] for one in (written, swizzled)]
+    assert memory == [16_896, 16_896]
+    assert np.array_equal(*(np.asarray(one.run.outputs["Y"]) for one in (written, swizzled)))
+    assert "stores take 4 wavefronts and whose loads 2; a swizzle brings both to 1, for no memory" in answer_of("000")
+    assert "16,896 bytes instead of 8,448: 512 more than" in answer_of("000")
+    assert names_of("000")["single"].run.counters["workgroup_memory_bytes"] == 8_448 == (16_384 + 512) / 2
 
+
+def test_the_swap_saves_lines_and_no_sectors():
     found = {}
-    for name in names_of("001")["twins"]:
-        loads = [s for s in ran("matmul_at.toml", name, K=128, N=128, M=96).sites if (s.name, s.kind) == ("X", "load")]
+    for name, run in names_of("001")["runs"].items():
+        loads = [s for s in run.sites if (s.name, s.kind) == ("X", "load")]
         requests = sum(s.global_requests for s in loads)
         found[name] = [sum(getattr(s, c) for s in loads) / requests for c in ("global_sectors", "global_lines")]
-    assert found == {"matmul_at": [16, 4], "matmul_at_unswapped": [16, 16]}
+    assert found == {"swapped": [16, 4], "unswapped": [16, 16], "forward": [4, 4]}
+    assert {counts(one, "a_tile", "store") for one in names_of("001")["swapped"].values()} == {16, 2}
+
+
+def test_the_answer_about_utilization_is_true():
+    kernels = {name: run.counters for name, run in names_of("002")["kernels"].items()}
+    assert kernels["q4_fused"]["working_invocations"] * 256 == 5
+    issued = [round(kernels[name]["executions"] / 64) for name in ("q4_fused_2d", "q4_fused")]
+    assert "{} operations an output with workgroups of 32 x 8 instead of {}".format(*issued) in answer_of("002")
+    assert kernels["published"]["working_invocations"] == 1
+    two, one = (names_of("002")[name].counters for name in ("project", "both"))
+    assert one["barriers"] == two["barriers"]  # of one of the two passes
+    assert f"{1 - one['global_bytes'] / 2 / two['global_bytes']:.0%} fewer bytes" in answer_of("002")
+
+
+def test_the_answer_about_the_ideas_is_true():
+    tiles = {name: run.counters for name, run in names_of("003")["tiles"].items()}
+    tiled, plain, published = (f"{tiles[name]['global_sectors']:,}" for name in ("fp16_tiled", "fp16", "published"))
+    assert f"{tiled} sectors instead of {plain}" in answer_of("003")
+    assert f"touches {published}" in answer_of("003")
+    assert f"{tiles['fp16_double']['barriers']} instead of {tiles['fp16_tiled']['barriers']}" in answer_of("003")
+    unpacked = [run.counters["executions"] for run in names_of("003")["unpacked"].values()]
+    fewer = (f"{unpacked[0] / unpacked[1]:.1f}", f"{unpacked[2] / unpacked[3]:.1f}")
+    assert "{} times fewer operations with int8 and {} times fewer with nf4".format(*fewer) in answer_of("003")
+    tokens = {name: run.counters for name, run in names_of("003")["tokens"].items()}
+    assert tokens["fp16"]["barriers"] / tokens["fp16_subgroup"]["barriers"] == 7
+    assert min(tokens, key=lambda name: tokens[name]["global_sectors"]) == "published"
+
+
+def test_the_answer_about_the_ladder_is_true():
+    runs = {name: run.counters for name, run in names_of("004")["runs"].items()}
+    requests = [f"{runs[name]['global_requests']:,}" for name in ("row_from_y", "unrolled_8x8")]
+    assert "{} with the row from y and {} with 8 x 8".format(*requests) in answer_of("004")
+    asked = max(counters["flops"] / counters["global_bytes"] for counters in runs.values())
+    assert f"the highest has {asked:.2f}" in answer_of("004")
+    assert runs["flat"]["flops"] / names_of("004")["least"] == 16
+
+
+def test_the_lesson_ends_with_right_kernels_without_conflicts():
+    names = names_of("005")
+    assert names["right"]
+    written, padded, swizzled = (names["after"][name].counters for name in ("as written", "padded", "swizzled"))
+    assert [each["shared_wavefronts"] for each in (written, padded, swizzled)] == [16_896, 1_024, 1_024]
+    assert padded["shared_wavefronts"] == padded["shared_ideal_wavefronts"]
+    assert "takes 1,024 instead of 16,896" in answer_of("005")
+    more = padded["workgroup_memory_bytes"] - written["workgroup_memory_bytes"]
+    assert f"The pad costs {more:.0f} bytes of workgroup memory, the swizzle none" in answer_of("005")
+    assert swizzled["workgroup_memory_bytes"] == written["workgroup_memory_bytes"]
 
 
 def test_every_rung_does_the_same_operations():

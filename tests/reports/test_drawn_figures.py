@@ -118,6 +118,94 @@ def test_totals_have_a_panel_for_each_counter_and_a_bar_for_each_run():
     assert low > high  # the first run is at the top
 
 
+def counting(**counters):
+    return SimpleNamespace(
+        counters=counters,
+        device=bankshot.devices.NVIDIA,
+        pipeline=SimpleNamespace(workgroup_size=(16, 16, 1)),
+    )
+
+
+def test_totals_of_several_runs_are_their_sums():
+    figure = figures.totals(
+        {"both": [counting(flops=1), counting(flops=2)], "one": counting(flops=4)}, {"flops": "FLOPs"}
+    )
+    assert [bar.get_width() for bar in figure.axes[0].patches] == [3, 4]
+
+
+@pytest.mark.parametrize(("values", "scale"), [((1, 99), "linear"), ((1, 100), "log"), ((0, 100), "linear")])
+def test_totals_that_span_two_decades_have_a_log_scale(values, scale):
+    figure = figures.totals({str(each): counting(flops=each) for each in values}, {"flops": "FLOPs"})
+    (axis,) = figure.axes
+    assert axis.get_xscale() == scale
+    assert axis.get_title() == ("FLOPs (log scale)" if scale == "log" else "FLOPs")
+    low, high = axis.get_xlim()
+    assert low <= min(values)
+    assert high > max(values)
+
+
+def test_occupancy_is_drawn_for_each_device_and_memory_beside_its_limits():
+    kernels = {name: counting(workgroup_memory_bytes=bytes_) for name, bytes_ in (("one", 8_448), ("two", 16_896))}
+    apple = bankshot.devices.APPLE
+    figure = figures.occupancy_bars(kernels, [apple], {"default": 16_384})
+    held, memory = figure.axes
+    # 64 KiB a core, in units of 256 bytes: 8,448 is 33 units, and 16,896 is 66, of 256.
+    assert [bar.get_height() for bar in held.patches] == [256 // 33, 256 // 66]
+    assert [bar.get_height() for bar in memory.patches] == [8_448, 16_896]
+    assert [[*line.get_ydata()] for line in memory.lines] == [[16_384, 16_384]]
+    assert "default: 16,384" in [text.get_text() for text in memory.texts]
+
+
+def test_a_roofline_has_a_mark_for_each_level_of_each_run():
+    runs = {
+        "a": counting(flops=600, global_bytes=300, global_sectors=2),
+        "b": counting(flops=60, global_bytes=10, global_sectors=1),
+    }
+    figure = figures.roofline(runs, 1_000, 100, {"a": 30.0, "b": 5.0}, {"a": 70.0})
+    above, below = figure.axes
+    marks = [
+        (line.get_marker(), *line.get_xdata(), *line.get_ydata()) for line in below.lines if len(line.get_xdata()) == 1
+    ]
+    assert marks == [("o", 2, 0), ("s", 600 / 64, 0), ("D", 20, 0), ("o", 6, 1), ("s", 60 / 32, 1), ("D", 12, 1)]
+    roof = {
+        (line.get_marker(), *line.get_xdata()): line.get_ydata()[0]
+        for line in above.lines
+        if len(line.get_xdata()) == 1
+    }
+    assert roof["o", 2] == 200  # memory: 2 FLOP a byte, 100 bytes a second
+    assert roof["D", 20] == 1_000  # compute
+    assert roof["*", 20] == 70  # as measured
+    assert "a: 7e-08 GFLOP/s" in [text.get_text() for text in above.texts]
+    assert [text.get_text() for text in below.get_yticklabels()] == ["a", "b"]
+
+
+def test_conflicts_show_what_each_access_takes_above_the_least():
+    text = """\
+var<workgroup> tile: array<f32, 1024>;
+@compute @workgroup_size(32)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    tile[lane] = 1.0;
+    tile[lane * 32u] = 2.0;
+}
+"""
+    (axis,) = figures.conflicts(bankshot.simulate(text, grid=1, bindings={}, probes="counters")).axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["line 4: store of tile", "line 5: store of tile"]
+    assert [(bar.get_x(), bar.get_width()) for bar in axis.patches] == [(0, 1), (0, 1), (1, 0), (1, 31)]
+
+
+def test_the_text_of_a_figure_changes_with_what_it_shows_and_with_nothing_else():
+    def text(*values, title="FLOPs"):
+        return repr(figures.totals({str(n): counting(flops=each) for n, each in enumerate(values)}, {"flops": title}))
+
+    assert text(1, 2) == text(1, 2)
+    assert text(1, 2).startswith("FLOPs | 1 | 2\ndrawn: ")
+    assert len({text(1, 2), text(1, 3), text(1, 2, title="other"), text(10_000_001, 2), text(10_000_002, 2)}) == 4
+    grid = figures.bank_grid({"a": request([0, 1] + [0] * 30, [True] * 2 + [False] * 30)}, bankshot.devices.NVIDIA)
+    other = figures.bank_grid({"a": request([0, 2] + [0] * 30, [True] * 2 + [False] * 30)}, bankshot.devices.NVIDIA)
+    assert repr(grid).splitlines()[:-1] == repr(other).splitlines()[:-1]
+    assert repr(grid) != repr(other)
+
+
 def test_utilization_is_drawn_in_percent_by_size():
     figure = figures.utilization({"a": {64: 0.5, 128: 1.0}, "b": {1_024: 0.25}}, "size")
     (axis,) = figure.axes
