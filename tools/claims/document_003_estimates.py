@@ -31,7 +31,7 @@ Kernels = Sequence[tuple[str, str, dict[str, int]]]
 
 
 def _timed(kernels: Kernels) -> list[Pair]:
-    """The same kernels in a layer of a model."""
+    """What measures these kernels in a layer of a model."""
     sized = [(before, after, {"M": sizes["M"], **LARGE}) for before, after, sizes in kernels]
     return [Pair(f"{b} to {a}:", once(at(b, sizes)), once(at(a, sizes))) for b, a, sizes in sized]
 

@@ -94,7 +94,7 @@ def _refusal(text: str) -> str:
 
 def _sketch(text: str, kernels: Sequence[str], change: str) -> Decision:
     """Whether the idea becomes kernels that are right, and whether what is printed can stay. `change`: what the kernels
-    have in its place."""
+    have instead."""
     wrong = []
     for kernel in kernels:
         made = case(kernel, BATCH if "_mat_" in kernel else TOKEN)
