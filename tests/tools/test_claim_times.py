@@ -3,8 +3,11 @@
 import csv
 
 import pytest
+from click.testing import CliRunner
 
 from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests.reflection import check_module
+from bankshot.oracle.wgpu_client import KernelTimes
 from tools.claims import ledger, measure, timing
 from tools.claims.ledger import Verdict
 from tools.claims.timing import Adapter, Pair, Spread, at, once
@@ -172,9 +175,9 @@ def test_a_claim_about_time_is_decided_once_its_times_are_there(claim, tables):
 # ---- measuring ----
 
 
-def test_a_row_has_the_percentiles_in_microseconds():
-    seconds = [each * 1e-6 for each in range(1, 12)]
-    row = measure.row(FAST, seconds, {"device": "a GPU"})
+def test_a_row_has_the_percentiles_of_the_passes_in_microseconds_without_the_launch():
+    times = KernelTimes(tuple(each * 1e-6 for each in range(11, 22)), 10e-6)
+    row = measure.row(FAST, times, {"device": "a GPU"})
     assert row == {
         "device": "a GPU",
         "kernel": "matmul",
@@ -198,8 +201,28 @@ def test_a_claim_that_is_not_about_time_is_named():
         measure.cases("000.1")
 
 
-def test_dispatches_are_timed_by_the_adapters_clock(adapter):
-    edits = (("return select(vec4<f32>(), v, vec4<bool>(inside) & within);", "return v;"),)
-    seconds = measure.clocked(at("matmul", {"M": 64, "N": 64, "K": 64}, {"TK_PAD": 20}, "unmasked", edits), None, 3)
-    assert len(seconds) == 3
-    assert all(0 < each < 10 for each in seconds)
+def test_what_is_timed_has_the_overrides_and_the_changed_text():
+    edits = (("const TK = 16u;", "const TK = 8u;"),)
+    made = measure.case_of(at("matmul", {"M": 64, "N": 64, "K": 64}, {"TK_PAD": 20}, "TK 8", edits))
+    assert made.overrides["TK_PAD"] == 20
+    assert (made.grid, made.arrays["X"].shape) == ((1, 1, 1), (64, 64))
+    text = check_module(made.kernel).source.text
+    assert "const TK = 8u;" in text
+    assert "const TK = 16u;" not in text
+
+
+def test_a_claim_is_measured_into_a_table_on_an_adapter(adapter, tmp_path, monkeypatch):
+    small = at("ladder_one_thread", {"M": 64, "K": 64, "N": 64})
+    monkeypatch.setattr(measure, "cases", lambda id: [small])
+    table = tmp_path / "times_x.csv"
+    done = CliRunner().invoke(measure.main, ["--claim", "004.6b", "--rounds", "1", "--warm", "--table", str(table)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(f"{table}: 1 of 1 cases on {adapter.name}")
+    (row,) = timing.read(table)
+    assert (row["device"], row["kernel"], row["case"]) == (adapter.name, "ladder_one_thread", "M=64 K=64 N=64")
+    assert problems([row], {(small.kernel, small.case)}) == []
+
+
+def test_cases_can_be_listed():
+    done = CliRunner().invoke(measure.main, ["--claim", "000.7b", "--list"])
+    assert done.stdout == "matmul  M=512 N=3072 K=768\nmatmul  M=512 N=3072 K=768, unmasked\n"

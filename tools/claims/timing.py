@@ -1,9 +1,9 @@
 """Times of kernels on adapters: which a claim needs, the tables that hold them, and verdicts from them.
 
 A table is `tests/hardware/times_NAME.csv`, written by `tools.claims.measure`: one row for each adapter, kernel and
-case, with the median, the 10th and the 90th percentile of the dispatches, in microseconds. A verdict compares medians;
-that one kernel is faster than another needs percentiles that do not overlap. Adapters that are CPUs are shown and do
-not decide.
+case, with the median, the 10th and the 90th percentile of the timed passes, in microseconds, without the launch. A
+verdict compares medians; that one kernel is faster than another needs percentiles that do not overlap. Adapters that
+are CPUs are shown and do not decide.
 """
 
 from __future__ import annotations
