@@ -9,6 +9,7 @@ from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.oracle.wgpu_client import KernelTimes
 from tools.claims import ledger, measure, timing
+from tools.claims.document_003_estimates import by_counts
 from tools.claims.ledger import Verdict
 from tools.claims.timing import Adapter, Pair, Spread, at, once
 
@@ -170,6 +171,26 @@ def test_a_claim_about_time_is_decided_once_its_times_are_there(claim, tables):
     if decision.verdict == Verdict.UNDECIDABLE:
         needs = "the author's device" if claim.id in ELSEWHERE else f"measure --claim {claim.id}"
         assert needs in decision.needs
+
+
+INFINITE = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ([{"a": 1.5, "b": 2.0}], "confirmed"),  # every mixture is in between
+        ([{"a": 1.5}, {"b": 2.1}], "not decidable"),
+        ([{"a": 2.1, "b": 3.0}], "partly"),  # a gain, and a larger one
+        ([{"a": 0.5, "b": 1.0}], "refuted"),
+        ([{"a": 0.5, "b": 1.6}], "not decidable"),
+        ([{"a": 1.0, "b": 1.0}], "not decidable"),  # equal costs say nothing of what is not counted
+        ([{"a": 1.6, "b": INFINITE}], "not decidable"),
+        ([{"a": 2.1, "b": INFINITE}], "partly"),
+    ],
+)
+def test_counts_decide_an_estimate_of_time_only_where_every_mixture_of_them_agrees(ratios, verdict):
+    assert by_counts(1.5, 2, ratios) == verdict
 
 
 # ---- measuring ----

@@ -1,7 +1,7 @@
 """Document 003: what each idea is estimated to gain, and the advice that follows.
 
-Where times were measured, they decide. Where not, counts do, as far as they can: a time that is a sum of costs, each
-at its price, is as many times shorter as some number between the least and the greatest of their ratios. Costs that are
+Where times were measured, they decide. Where not, counts do, as far as they can: a time that is a sum of costs is as
+many times shorter as some number between the least and the greatest of their ratios, whatever each takes. Costs that are
 all equal decide nothing. An idea is compared with the kernel that the author has published, and its gain as the author
 thought of it with the kernel that lacks what the idea brings.
 """
@@ -47,8 +47,8 @@ def _ratios(before: str, after: str, sizes: dict[str, int]) -> dict[str, float]:
     return found
 
 
-def _by_counts(least: float, most: float, ratios: Sequence[dict[str, float]]) -> Verdict:
-    """A verdict only where every price gives the same."""
+def by_counts(least: float, most: float, ratios: Sequence[dict[str, float]]) -> Verdict:
+    """A verdict only where it is the same whatever each cost takes."""
     low, high = (bound(bound(each.values()) for each in ratios) for bound in (min, max))
     if round(low, 2) >= least and round(high, 2) <= most:
         return Verdict.CONFIRMED
@@ -61,24 +61,23 @@ def _estimate(id: str, least: float, most: float, kernels: Kernels) -> Decision:
     """Decide an estimate of `least` to `most` times as fast."""
     ratios = [_ratios(*each) for each in kernels]
     words = "; ".join(
-        f"{name} {', '.join(f'{each[name]:.2f}' for each in ratios if name in each)}"
-        for name in COSTS
-        if any(name in each for each in ratios)
+        f"{before} to {after}: {', '.join(f'{name} {ratio:.2f}' for name, ratio in found.items())}"
+        for (before, after, _), found in zip(kernels, ratios, strict=True)
     )
     said = "costs before per after, above 1 a gain: {words}"
     timed = decide(_timed(kernels), between(least, most), said, id, words=words, costs=ratios)
     if timed.verdict is not Verdict.UNDECIDABLE:
         return timed
-    verdict = _by_counts(least, most, ratios)
+    verdict = by_counts(least, most, ratios)
     if verdict is Verdict.UNDECIDABLE:
         return timed
     return Decision(verdict, f"{timed.finding}, so {SAID[verdict]}", timed.figures)
 
 
 SAID = {
-    Verdict.CONFIRMED: "any price of them gives such a gain",
-    Verdict.PARTLY: "any price of them gives a gain, and a larger one",
-    Verdict.REFUTED: "no price of them gives a gain",
+    Verdict.CONFIRMED: "whatever each of them takes, the gain is such",
+    Verdict.PARTLY: "whatever each of them takes, the gain is larger",
+    Verdict.REFUTED: "whatever each of them takes, there is no gain",
 }
 
 
@@ -91,6 +90,7 @@ UNPACKED_TOKEN: Kernels = [(k, f"{k}_vector", TOKEN) for k in ("matmul_vec_int8"
 SUBGROUPS: Kernels = [(k, "matmul_vec_fp16_subgroup", TOKEN) for k in (VEC, PLAIN_VEC)]
 TEXTURES: Kernels = [(f"matmul_mat_{f}_vector", f"matmul_mat_{f}_texture", BATCH) for f in ("int8", "nf4")]
 TEXTURES_TOKEN: Kernels = [(f"matmul_vec_{f}_vector", f"matmul_vec_{f}_texture", TOKEN) for f in ("int8", "nf4")]
+DOUBLE_TOKEN: Kernels = [("matmul_mat_fp16_tiled", "matmul_mat_fp16_double", TOKEN)]
 DOUBLE: Kernels = [("matmul_mat_fp16_tiled", "matmul_mat_fp16_double", BATCH)]
 SINGLE: Kernels = [(k, "matmul_vec_fp16_single", TOKEN) for k in (VEC, PLAIN_VEC)]
 
@@ -167,6 +167,12 @@ def two_to_four_times() -> Decision:
 def textures_for_a_token() -> Decision:
     """Weights in textures gain 5 to 10% for one token."""
     return _estimate("003.4k", 1.05, 1.1, TEXTURES_TOKEN)
+
+
+@claim("003.4l", shapes=TOKEN_SHAPES, times=timings(_timed(DOUBLE_TOKEN)))
+def two_slots_for_a_token() -> Decision:
+    """Two slots of tiles gain 5% for one token."""
+    return _estimate("003.4l", 1.05, 1.05, DOUBLE_TOKEN)
 
 
 # ---- 5: the advice -----------------------------------------------------------------------------------
