@@ -1,9 +1,9 @@
 """Document 003: what each idea is estimated to gain, and the advice that follows.
 
 Where times were measured, they decide. Where not, counts do, as far as they can: a time that is a sum of costs is as
-many times shorter as some number between the least and the greatest of their ratios, whatever each takes. Costs that are
-all equal decide nothing. An idea is compared with the kernel that the author has published, and its gain as the author
-thought of it with the kernel that lacks what the idea brings.
+many times shorter as some number between the least and the greatest of their ratios, whatever each takes. Costs that
+are all equal decide nothing. An idea is compared with the kernel that the author has published, and its gain as the
+author thought of it with the kernel that lacks what the idea brings.
 """
 
 from __future__ import annotations
