@@ -7,6 +7,7 @@ takes a text.
 from __future__ import annotations
 
 import atexit
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,21 @@ def advised(array: str, pitches: tuple[int, int], path: str, kernel: str | None 
 def counted(one: Case) -> Run:
     """The run of a case that you have made, with all counters."""
     return simulate(one, "nvidia", "all")
+
+
+def rates(tables: str, device: str, case: str, flops: float) -> dict[str, float]:
+    """The rate in FLOP/s of each kernel that tables have the time of, at one case of `flops` operations.
+
+    `tables`: CSV files of this checkout, `tests/hardware/times_*.csv`, with columns device, kernel, case and median_us.
+    `device`: part of the device's name. `case` as the tables have it: `M=64 K=64 N=64`.
+    """
+    found = {}
+    for path in sorted(SHADERS.parent.glob(tables)):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["case"] == case and device.lower() in row["device"].lower():
+                    found[row["kernel"]] = flops / (float(row["median_us"]) * 1e-6)
+    return found
 
 
 def timeline_of(one: Trace, slots: Mapping[str, int]) -> Timeline:

@@ -45,3 +45,11 @@ def test_a_text_is_edited_after_preprocessing():
     other = notebook_runs.edited(one, [("const SLOTS = 1u;", "const SLOTS = 2u;")])
     before, after = (notebook_runs.counted(each).counters["workgroup_memory_bytes"] for each in (one, other))
     assert after == 2 * before
+
+
+def test_rates_come_from_the_tables_of_one_device_and_case(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebook_runs, "SHADERS", tmp_path / "shaders")
+    rows = ["device,kernel,case,median_us", "A GPU,a,M=1,2.0", "A GPU,b,M=1,4.0", "A GPU,c,M=2,4.0", "other,d,M=1,4.0"]
+    (tmp_path / "times_x.csv").write_text("\n".join(rows))
+    assert notebook_runs.rates("times_*.csv", "gpu", "M=1", 8.0) == {"a": pytest.approx(4e6), "b": pytest.approx(2e6)}
+    assert notebook_runs.rates("none_*.csv", "gpu", "M=1", 8.0) == {}

@@ -294,11 +294,11 @@ def roofline(
     peak_flops: float,
     peak_bandwidth: float,
     least_bytes: Mapping[str, float] | None = None,
-    measured: Mapping[str, float] | None = None,
+    measured: Mapping[str, tuple[float, float]] | None = None,
 ) -> Drawing:
     """Runs under a roofline, each at its intensity at several levels: by the bytes that lanes ask for, by the sectors
-    that subgroups touch, and by `least_bytes`, what must come from memory at least. `measured`: the rate of a run on a
-    GPU. Peaks and rates are in FLOP/s and bytes/s.
+    that subgroups touch, and by `least_bytes`, what must come from memory at least. `measured`: the intensity and the
+    rate of a kernel on a GPU. Peaks and rates are in FLOP/s and bytes/s.
     """
     figure, axes = _figure(2, 1, 3.4 + 0.3 * len(runs), sharex=True, height_ratios=[2.6, 0.3 * len(runs) + 0.4])
     above, below = axes[:, 0]
@@ -308,16 +308,16 @@ def roofline(
         moved = _moved(run, (least_bytes or {}).get(label))
         places = [place(run.counters["flops"], bytes_, peak_flops, peak_bandwidth) for bytes_ in moved]
         at = [each.intensity for each in places]
-        colour, rate = CYCLE[number % len(CYCLE)], (measured or {}).get(label)
+        colour, timed = CYCLE[number % len(CYCLE)], (measured or {}).get(label)
         below.plot(at, [number] * len(at), color=colour, lw=1, alpha=0.5)
         for mark, each in zip(LEVELS.values(), places, strict=False):
             below.plot(each.intensity, number, mark, ms=7, color=colour, mec="white")
             above.plot(each.intensity, each.attainable, mark, ms=7, color=colour, mec="white")
             _note(below, f"{each.intensity:.3g}", (each.intensity, number), (0, -12 if mark == "s" else 6), "center")
-        if rate is not None:
-            above.plot(at[-1], rate, "*", ms=13, color=colour, mec=INK)
-            _note(above, f"{label}: {rate / 1e9:.3g} GFLOP/s", (at[-1], rate), (8, -3), "left")
-        found += at
+        if timed is not None:
+            above.plot(*timed, "*", ms=13, color=colour, mec=INK)
+            _note(above, f"{label}: {timed[1] / 1e9:,.3g} GFLOP/s", timed, (8, -3), "left")
+        found += [*at, timed[0]] if timed else at
     x = np.array([min(found) / 2, ridge, max(ridge, *found) * 3])
     above.loglog(x, np.minimum(x * peak_bandwidth, peak_flops), color=INK, lw=2, zorder=0)
     above.text(ridge, above.get_ylim()[0] * 1.3, f"ridge: {ridge:.3g} FLOP/byte ", ha="right", va="bottom")

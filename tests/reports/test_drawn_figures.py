@@ -161,7 +161,7 @@ def test_a_roofline_has_a_mark_for_each_level_of_each_run():
         "a": counting(flops=600, global_bytes=300, global_sectors=2),
         "b": counting(flops=60, global_bytes=10, global_sectors=1),
     }
-    figure = figures.roofline(runs, 1_000, 100, {"a": 30.0, "b": 5.0}, {"a": 70.0})
+    figure = figures.roofline(runs, 1_000, 100, {"a": 30.0, "b": 5.0}, {"a": (25.0, 70e9)})
     above, below = figure.axes
     marks = [
         (line.get_marker(), *line.get_xdata(), *line.get_ydata()) for line in below.lines if len(line.get_xdata()) == 1
@@ -174,8 +174,8 @@ def test_a_roofline_has_a_mark_for_each_level_of_each_run():
     }
     assert roof["o", 2] == 200  # memory: 2 FLOP a byte, 100 bytes a second
     assert roof["D", 20] == 1_000  # compute
-    assert roof["*", 20] == 70  # as measured
-    assert "a: 7e-08 GFLOP/s" in [text.get_text() for text in above.texts]
+    assert roof["*", 25] == 70e9  # as measured
+    assert "a: 70 GFLOP/s" in [text.get_text() for text in above.texts]
     assert [text.get_text() for text in below.get_yticklabels()] == ["a", "b"]
 
 
