@@ -90,7 +90,7 @@ def rates(tables: str, device: str, case: str, flops: float) -> dict[str, float]
     `tables`: CSV files of this checkout, `tests/hardware/times_*.csv`, with columns device, kernel, case and median_us.
     `device`: part of the device's name. `case` as the tables have it: `M=64 K=64 N=64`.
     """
-    found = {}
+    found: dict[str, float] = {}
     for path in sorted(SHADERS.parent.glob(tables)):
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):

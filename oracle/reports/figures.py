@@ -316,7 +316,7 @@ def roofline(
             _note(below, f"{each.intensity:.3g}", (each.intensity, number), (0, -12 if mark == "s" else 6), "center")
         if timed is not None:
             above.plot(*timed, "*", ms=13, color=colour, mec=INK)
-            _note(above, f"{label}: {timed[1] / 1e9:,.3g} GFLOP/s", timed, (8, -3), "left")
+            _note(above, f"{label}: {timed[1] / 1e9:,.0f} GFLOP/s", timed, (-8, -3), "right")
         found += [*at, timed[0]] if timed else at
     x = np.array([min(found) / 2, ridge, max(ridge, *found) * 3])
     above.loglog(x, np.minimum(x * peak_bandwidth, peak_flops), color=INK, lw=2, zorder=0)
