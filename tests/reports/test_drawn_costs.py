@@ -197,31 +197,40 @@ def test_runs_lie_under_the_roof_at_their_intensity():
     """100 FLOP/s, 10 bytes/s: from 10 FLOP/byte on, computing is what takes time."""
 
     def run(flops, sectors):
-        counters = {"flops": flops, "global_sectors": sectors}
+        counters = {"flops": flops, "global_bytes": 64 * sectors, "global_sectors": sectors}
         return SimpleNamespace(counters=counters, device=SimpleNamespace(sector_bytes=32))
 
-    runs = {"busy": run(640, 1), "copy": run(32, 2), "copy too": run(64, 4), "ridge": run(320, 1)}
+    runs = {"busy": run(640, 1), "copy": run(32, 2), "ridge": run(320, 1)}
     figure = figures.roofline(runs, 100.0, 10.0)
-    (axis,) = figure.axes
-    roof, *marks, ridge = axis.lines
-    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in marks] == [(0.5, 5), (10, 100), (20, 100)]
-    assert [line.get_label() for line in marks] == [
-        "0.5 FLOP/byte: copy, copy too", "10 FLOP/byte: ridge", "20 FLOP/byte: busy"
+    above, below = figure.axes
+    points = [line for line in above.lines if len(line.get_xdata()) == 1]
+    marks = [(line.get_marker(), line.get_xdata()[0], line.get_ydata()[0]) for line in points]
+    assert marks == [
+        ("o", 10, 100), ("s", 20, 100), ("o", 0.25, 2.5), ("s", 0.5, 5), ("o", 5, 50), ("s", 10, 100)
     ]  # fmt: skip
-    assert len({(line.get_marker(), line.get_color()) for line in marks}) == 3
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == [line.get_label() for line in marks]
-    assert roof.get_xdata().tolist() == [0.25, 10, 60]
-    assert roof.get_ydata().tolist() == [2.5, 100, 100]
-    assert list(ridge.get_xdata()) == [10, 10]
-    (words,) = axis.texts
+    rows = [(line.get_xdata(), line.get_ydata()) for line in below.lines if len(line.get_xdata()) == 2][:3]
+    assert [(list(x), list(y)) for x, y in rows] == [([10, 20], [0, 0]), ([0.25, 0.5], [1, 1]), ([5, 10], [2, 2])]
+    assert [text.get_text() for text in below.texts] == ["10", "20", "0.25", "0.5", "5", "10"]
+    assert [text.get_text() for text in below.get_yticklabels()] == list(runs)
+    low, high = below.get_ylim()
+    assert low > high  # the first run is at the top
+    (roof,) = (line for line in above.lines if len(line.get_xdata()) == 3)
+    assert roof.get_xdata().tolist() == [0.125, 10, 60]
+    assert roof.get_ydata().tolist() == [1.25, 100, 100]
+    for axis in (above, below):
+        assert [10, 10] in [list(line.get_xdata()) for line in axis.lines]  # the ridge
+    (words,) = above.texts
     assert (words.get_text(), words.get_position()[0]) == ("ridge: 10 FLOP/byte ", 10)
-    assert words.get_position()[1] == pytest.approx(1.3 * axis.get_ylim()[0])
+    assert words.get_position()[1] == pytest.approx(1.3 * above.get_ylim()[0])
+    assert labels(figure) == ["bytes that lanes ask for", "bytes of sectors that subgroups touch"]
 
 
 def test_a_roof_reaches_beyond_its_ridge():
-    run = SimpleNamespace(counters={"flops": 32, "global_sectors": 2}, device=SimpleNamespace(sector_bytes=32))
-    (axis,) = figures.roofline({"copy": run}, 100.0, 10.0).axes
-    assert axis.lines[0].get_xdata().tolist() == [0.25, 10, 30]
+    counters = {"flops": 32, "global_bytes": 64, "global_sectors": 2}
+    run = SimpleNamespace(counters=counters, device=SimpleNamespace(sector_bytes=32))
+    above, _ = figures.roofline({"copy": run}, 100.0, 10.0).axes
+    (roof,) = (line for line in above.lines if len(line.get_xdata()) == 3)
+    assert roof.get_xdata().tolist() == [0.25, 10, 30]
 
 
 # ---- lanes ---------------------------------------------------------------------------------------------
