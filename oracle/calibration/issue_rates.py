@@ -1,8 +1,8 @@
 """Instructions: how many a core issues, and how long each takes.
 
 Each class has a throughput benchmark, in which every invocation has four independent values and the core is full, and
-a latency benchmark of one value in one subgroup for each core. No step folds into the one before: in integer and bit
-operations each value depends on the others. f32 fma is also measured by the number of resident subgroups, and a loop
+a latency benchmark of one value in one subgroup for each core. No step folds into the one before, because values depend
+on each other: an H200's driver folds chains of `x + s`, `x * s` and `s / x` for one `s`. f32 fma is also measured by the number of resident subgroups, and a loop
 whose body is two additions shows what an iteration costs.
 """
 
@@ -36,8 +36,8 @@ class _Class:
 
 
 _CLASSES = (
-    _Class("f32_add", "f32", "{x} + s", flops=1),
-    _Class("f32_mul", "f32", "{x} * s", flops=1),
+    _Class("f32_add", "f32", "{x} + {y}", flops=1),
+    _Class("f32_mul", "f32", "{x} * {y}", flops=1),
     _Class("f32_fma", "f32", "fma({x}, s, t)", flops=2),
     _Class("i32_add", "u32", "{x} + {y}"),
     _Class("i32_mul", "u32", "{x} * {y}", cycles=0.5),
@@ -48,7 +48,7 @@ _CLASSES = (
     _Class("u32_to_f32", "u32", "bitcast<u32>(f32({x}))", cycles=2.0),
     _Class("f32_to_u32", "u32", "u32(bitcast<f32>({x}))", cycles=2.0),
     _Class("f32_compare_select", "f32", "select({x}, {y}, {x} < {z})", operations=2, cycles=0.5),
-    _Class("f32_divide", "f32", "s / {x}", flops=1, cycles=4.0),
+    _Class("f32_divide", "f32", "{y} / {x}", flops=1, cycles=4.0),
     _Class("f32_exp", "f32", "exp(-{x})", flops=1, cycles=2.0),
     _Class("f32_log2", "f32", "log2({x} + s)", flops=2, operations=1, cycles=2.0),
     _Class("f32_sin", "f32", "sin({x})", flops=1, cycles=2.0),
