@@ -236,7 +236,7 @@ def test_a_claim_is_measured_into_a_table_on_an_adapter(adapter, tmp_path, monke
     small = at("ladder_one_thread", {"M": 64, "K": 64, "N": 64})
     monkeypatch.setattr(measure, "cases", lambda id: [small])
     table = tmp_path / "times_x.csv"
-    done = CliRunner().invoke(measure.main, ["--claim", "004.6b", "--rounds", "1", "--warm", "--table", str(table)])
+    done = CliRunner().invoke(measure.main, ["--claim", "004.6b", "--rounds", "1", "--table", str(table)])
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith(f"{table}: 1 of 1 cases on {adapter.name}")
     (row,) = timing.read(table)

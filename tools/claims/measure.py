@@ -1,6 +1,6 @@
 """`python -m tools.claims.measure`: time what the claims about time need on an adapter, and keep it as data.
 
-It times the cases as `bankshot time` does (docs/times.md), by default with cold caches, and writes
+It times the cases as `bankshot time` does (docs/times.md), by default with warm caches, and writes
 `tests/hardware/times_NAME.csv`, whose columns `timing` describes. Rows of other cases and adapters stay.
 """
 
@@ -33,9 +33,9 @@ from .timing import COLUMNS, TABLES, Timing
 @click.option("--adapter", metavar="NAME", help="Part of the adapter's name, as `bankshot adapters` prints it.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="The table, by default by adapter.")
 @click.option("--rounds", type=click.IntRange(1, 1000), default=10, show_default=True, help="As of `bankshot time`.")
-@click.option("--warm", is_flag=True, help="Caches hold what the last pass left; by default they hold nothing.")
+@click.option("--cold", is_flag=True, help="Caches hold nothing; by default they hold what the last pass left.")
 @click.option("--list", "only_list", is_flag=True, help="Print the cases and measure nothing.")
-def main(id: str | None, adapter: str | None, table: Path | None, rounds: int, warm: bool, only_list: bool) -> None:
+def main(id: str | None, adapter: str | None, table: Path | None, rounds: int, cold: bool, only_list: bool) -> None:
     """Measure the times that the claims need, and write them into a table."""
     wanted = cases(id)
     if only_list:
@@ -49,12 +49,12 @@ def main(id: str | None, adapter: str | None, table: Path | None, rounds: int, w
         "kind": info.kind,
         "driver": f"{info.driver} {info.version}".strip(),
         "date": datetime.now(UTC).date().isoformat(),
-        "command": f"python -m tools.claims.measure --rounds {rounds}{' --warm' * warm}",
+        "command": f"python -m tools.claims.measure --rounds {rounds}{' --cold' * cold}",
     }
     done = 0
     with meter(len(wanted)) as progress:
         timed = time_cases(
-            map(case_of, wanted), adapter, Options(rounds, not warm), lambda step: progress.stage("", step)
+            map(case_of, wanted), adapter, Options(rounds, cold), lambda step: progress.stage("", step)
         )
         for each, found in zip(wanted, timed, strict=True):
             with progress.finish():
