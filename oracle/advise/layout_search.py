@@ -2,7 +2,8 @@
 
 Each row of its table is a run of the changed text. A layout is accepted only if the run leaves the same bits in every
 output, requests as many sectors of global memory, has no findings that the original text does not have, and fits into
-workgroup memory. Swizzles are chosen by the accesses of one workgroup, all that `swizzles` lists; the best is run.
+workgroup memory. Swizzles are chosen by recorded accesses, among all that `swizzles` lists; the best is run. Where the
+accesses of all workgroups were recorded, the result is the best of the space that is searched, else a heuristic's.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field, replace
 from functools import reduce
+from math import prod
 from operator import add
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,7 +23,8 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
 from ...sim.wgsl.text_edits import Replacement
 from ..errors import UsageError
-from ..gpu_counters.access_trace import record, requests
+from ..gpu_counters.access_trace import by_workgroup, record, requests
+from ..gpu_counters.wgsl_probes import workgroup_shift
 from ..judge.case_run import Say
 from ..judge.coverage import CaseOutcome, Compared
 from ..manifests.manifest import Case
@@ -41,6 +44,7 @@ PROBES = ("banks", "sectors", "bounds", "races")
 _WORD = 4  # bytes
 _EVERYWHERE = 16_384  # bytes of workgroup memory that every WebGPU device has
 _MOST_ROWS = 1 << 22  # recorded of a workgroup; its accesses repeat
+_ROWS_OF_ALL = 1 << 20  # recorded of all workgroups, else of the first
 SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
 
@@ -83,12 +87,14 @@ class Trial:
 @frozen
 class Advice:
     """The layouts of one array that vary one pitch, "" where none is known. `sites` are the accesses of the original
-    text, which is the first of `trials`."""
+    text, which is the first of `trials`. `complete`: whether swizzles were chosen by the accesses of all workgroups,
+    not of the first alone."""
 
     array: str
     pitch: str
     sites: tuple[Site, ...]
     trials: tuple[Trial, ...]
+    complete: bool = True
 
     @property
     def written(self) -> Trial:
@@ -114,6 +120,11 @@ class Advice:
     def ok(self) -> bool:
         """Whether no layout is better than the original."""
         return self.best is self.written
+
+    @property
+    def exact(self) -> bool:
+        """Whether no layout in the space that is searched takes fewer wavefronts than the best."""
+        return self.complete or not self.best.excess
 
 
 @frozen
@@ -210,12 +221,14 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say) -> It
         if pitch:
             trials += [tried(value) for value in _values(pitch, options) if value != now]
         narrowest = min((trial for trial in trials if trial.refused is None), key=lambda trial: trial.pitch)
+        complete = True
         for start in (trials[0], narrowest)[: 1 + (narrowest is not trials[0])]:
             if start.excess and layouts.indices:
-                swizzle = bench.best_swizzle(layouts, start)
+                swizzle, whole = bench.best_swizzle(layouts, start)
+                complete &= whole
                 trials += [tried(start.pitch, swizzle)] if swizzle else []
         if len(trials) > 1:
-            yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials))
+            yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials), complete)
 
 
 def _values(pitch: Pitch, options: Options) -> range:
@@ -245,6 +258,8 @@ class _Bench:
             overrides={**self._case.overrides, **overrides},
             device=self._device,
             probes=probes,
+            replay=False,
+            cures=False,
         )
 
     @property
@@ -295,12 +310,13 @@ class _Bench:
             refused=self._objection(run, same_outputs, same_sectors),
         )
 
-    def best_swizzle(self, layouts: Layouts, trial: Trial) -> Swizzle | None:
-        """Return the swizzle of a trial's text with the fewest wavefronts in the first workgroup, if one saves any.
+    def best_swizzle(self, layouts: Layouts, trial: Trial) -> tuple[Swizzle | None, bool]:
+        """Return the swizzle of a trial's text with the fewest wavefronts, if one saves any; and whether the accesses
+        of all workgroups decided, not of the first alone.
 
         Among equals, the simplest.
         """
-        patterns, length = self._patterns(layouts.array, trial)
+        patterns, length, whole = self._patterns(layouts.array, trial)
         row = trial.pitch if layouts.row else length
         lowest = max(0, (_WORD // patterns.stride).bit_length() - 1)
         best, least = None, patterns.wavefronts()
@@ -310,28 +326,33 @@ class _Bench:
             cost = patterns.wavefronts(swizzle.of)
             if cost < least or (best and cost == least and swizzle.complexity < best.complexity):
                 best, least = swizzle, cost
-        return best
+        return best, whole
 
     def padded(self, layouts: Layouts) -> Pitch | None:
         """Return the pitch of an array whose accesses leave out the end of each row, None for another."""
         if not layouts.indices or not self.sites([layouts.array]):
             return None
-        patterns, length = self._patterns(layouts.array, Trial(0))
+        patterns, length, _ = self._patterns(layouts.array, Trial(0))
         rows = patterns.padded_rows(length)
         return layouts.padded(*rows) if rows else None
 
-    def _patterns(self, array: str, trial: Trial) -> tuple[Patterns, int]:
-        """Return the accesses of the first workgroup to an array in a trial's text, and the number of its elements."""
+    def _patterns(self, array: str, trial: Trial) -> tuple[Patterns, int, bool]:
+        """Return the accesses to an array in a trial's text, the number of its elements, and whether the accesses are
+        those of all workgroups: of the first alone where all are too many."""
         run = self._simulate(trial.change.module(self.module), dict(trial.change.overrides))
         sites = run.program.sites
         wanted = [n for n, site in enumerate(sites) if site.variable == array and site.is_work]
         kernel = replace(self._case.kernel, overrides={**self._case.overrides, **trial.change.overrides})
-        first = (0, 0, 0)
-        log = record(replace(self._case, kernel=kernel), run, wanted, first, run.grid, _MOST_ROWS)
-        found = requests(log.rows, log.probes, sites, run.device.subgroup_size)
+        lanes, workgroups, size = prod(run.pipeline.workgroup_size), prod(run.grid), run.device.subgroup_size
+        rows = size * sum(site.shared_requests for site in self.sites([array], run))
+        whole = rows <= _ROWS_OF_ALL and workgroups <= 1 << (32 - workgroup_shift(lanes))
+        most, count = (rows, workgroups) if whole else (_MOST_ROWS, 1)
+        log = record(replace(self._case, kernel=kernel), run, wanted, (0, 0, 0), run.grid, most, count)
+        parts = by_workgroup(log.rows, lanes)
+        found = [each for part in parts for each in requests(part, log.probes, sites, size, lanes)]
         held = next(type_ for v, type_ in run.pipeline.store_types.items() if v.name == array)
-        rows, length = _rows(held)
-        return patterns_of(found, t.stride_of(rows), run.device), length
+        array_of_rows, length = _rows(held)
+        return patterns_of(found, t.stride_of(array_of_rows), run.device), length, whole and not log.missed
 
     def _objection(self, run: Run, same_outputs: bool, same_sectors: bool) -> str | None:
         if not same_outputs:

@@ -30,6 +30,7 @@ def show_advised(out: Console, result: AdviceReport) -> None:
     for advice in result.advice:
         out.print()
         say(out, f"  {advice.array}: {_verdict(advice)}", "bold")
+        say(out, f"  {_proof(advice)}", "dim")
         out.print(_table(advice))
         _refused(out, advice)
     _changes(out, result)
@@ -81,6 +82,13 @@ def _verdict(advice: Advice) -> str:
     saved = f"{written.wavefronts:,} wavefronts become {best.wavefronts:,}"
     memory = f"{best.bytes - written.bytes:+,} bytes" if best.bytes != written.bytes else "the same memory"
     return f"{now} is best {' and '.join(changed)}: {saved}, {memory}"
+
+
+def _proof(advice: Advice) -> str:
+    """How much the verdict says."""
+    if advice.exact:
+        return "no layout that was searched takes fewer wavefronts"
+    return "a heuristic: swizzles were chosen by the accesses of the first workgroup, so that a better one may exist"
 
 
 def _qualified(advice: Advice) -> str:
@@ -170,6 +178,7 @@ def _entry(advice: Advice) -> Entry:
     return {
         "array": advice.array,
         "pitch": advice.pitch,
+        "exact": advice.exact,
         "sites": [{"file": s.span.place.file, "line": s.line, "kind": s.kind} for s in advice.sites],
         "written": _trial(advice.written),
         "best": _trial(advice.best),
