@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field, replace
 from functools import reduce
 from math import prod
-from operator import add
+from operator import add, gt
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ from ..manifests.reflection import check_module
 from ..patch_files import write_patch
 from .array_layouts import Change, Layouts, Pitch
 from .bank_patterns import Patterns, patterns_of
+from .rewrites import Rewrite, rewrites
 from .swizzles import Swizzle, swizzles
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from ...sim.wgsl.typed import Module
 
 PROBES = ("banks", "sectors", "bounds", "races")
+_COSTS = ("shared_wavefronts", "global_sectors")
 _WORD = 4  # bytes
 _EVERYWHERE = 16_384  # bytes of workgroup memory that every WebGPU device has
 _MOST_ROWS = 1 << 22  # recorded of a workgroup; its accesses repeat
@@ -128,11 +130,26 @@ class Advice:
 
 
 @frozen
+class Rewritten:
+    """The run of a text with another change than a layout, which `words` describe. The wavefronts and their excess are
+    those of all arrays. `refused` is as in `Trial`, and also says that nothing is saved."""
+
+    words: str
+    change: Change
+    wavefronts: int = 0
+    excess: int = 0
+    sectors: int = 0
+    bytes: int = 0
+    refused: str | None = None
+
+
+@frozen
 class AdviceReport:
     """The advice for one case. `reasons` are sentences that say what was not tried, and why.
 
     `run`: of the text as written, with its lanes counted, too. `together`: the best layouts of several arrays at once.
-    `patch`: the change of the files, if a layout is better; `written`: the files that were changed.
+    `rewrites`: other changes that were tried. `patch`: the change of the files, if one is better; `written`: the files
+    that were changed.
     """
 
     case: Case
@@ -143,10 +160,11 @@ class AdviceReport:
     together: Trial | None = None
     patch: Patch = field(default_factory=lambda: Patch({}))
     written: tuple[str, ...] = ()
+    rewrites: tuple[Rewritten, ...] = ()
 
     @property
     def ok(self) -> bool:
-        return all(advice.ok for advice in self.advice)
+        return all(advice.ok for advice in self.advice) and all(each.refused for each in self.rewrites)
 
     @property
     def outcome(self) -> CaseOutcome:
@@ -190,21 +208,40 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
         raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
     better = [each for each in advice if not each.ok]
     together = bench.together(better) if len(better) > 1 else None
-    best = together if together and together.refused is None else better[0].best if better else None
-    patch = _patch(case, bench, best, reasons) if best else Patch({})
+    tried = _rewritten(bench, say) if options.array is None and options.pitch is None else ()
+    change = _cheapest(bench.run, better, together, tried)
+    patch = _patch(case, bench, change, reasons) if change else Patch({})
     written = write_patch(patch) if apply else ()
-    return AdviceReport(
-        case, bench.run, options.device, tuple(advice), tuple(dict.fromkeys(reasons)), together, patch, written
-    )
+    reasons = list(dict.fromkeys(reasons))
+    return AdviceReport(case, bench.run, options.device, tuple(advice), tuple(reasons), together, patch, written, tried)
 
 
-def _patch(case: Case, bench: _Bench, best: Trial, reasons: list[str]) -> Patch:
+def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
+    """Try the changes that are not layouts."""
+    layouts = [Layouts(bench.module, bench.run.pipeline, array) for array in bench.arrays]
+    say("trying other changes")
+    return tuple(bench.rewritten(each) for each in rewrites(layouts, bench.run.pipeline))
+
+
+def _cheapest(run: Run, better: Sequence[Advice], together: Trial | None, tried: Sequence[Rewritten]) -> Change | None:
+    """Return the change with the fewest wavefronts and sectors: of the best layouts, or of a rewrite."""
+    written = int(run.counters["shared_wavefronts"] + run.counters["global_sectors"])
+    found = [(each.wavefronts + each.sectors, each.change) for each in tried if each.refused is None]
+    if together and together.refused is None:
+        saved = sum(each.written.wavefronts for each in better) - together.wavefronts
+        found.insert(0, (written - saved, together.change))
+    else:
+        found = [(written - a.written.wavefronts + a.best.wavefronts, a.best.change) for a in better[:1]] + found
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _patch(case: Case, bench: _Bench, change: Change, reasons: list[str]) -> Patch:
     """Return the change of the files. Values of overrides become their defaults, unless the case gives them."""
-    overrides = dict(best.change.overrides)
+    overrides = dict(change.overrides)
     for name in case.overrides.keys() & overrides.keys():
         reasons.append(f"set {name} = {overrides.pop(name)} where {case.kernel.name} gets its overrides")
-    change = best.change + Layouts(bench.module, bench.run.pipeline, bench.arrays[0]).defaults(overrides)
-    return patch_of(bench.module.source, [_Better("the layout", change.replacements())])
+    defaults = Layouts(bench.module, bench.run.pipeline, bench.arrays[0]).defaults(overrides)
+    return patch_of(bench.module.source, [_Better("the change", (change + defaults).replacements())])
 
 
 def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say) -> Iterator[Advice]:
@@ -309,6 +346,26 @@ class _Bench:
             same_outputs=same_outputs,
             refused=self._objection(run, same_outputs, same_sectors),
         )
+
+    def rewritten(self, rewrite: Rewrite) -> Rewritten:
+        """Run the text with a rewrite. If it is not accepted, or saves nothing, the result says why."""
+        words, change = rewrite.words, rewrite.change
+        try:
+            module = change.module(self.module)
+            taken = module.pipeline(self._case.kernel.entry, {**self._case.overrides}).workgroup_bytes
+            if taken > self._most_bytes:
+                return Rewritten(words, change, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
+            run = self._simulate(module, {})
+        except WgslError as error:
+            return Rewritten(words, change, refused=error.diagnostics[0].message)
+        costs, before = ([each.counters[name] for name in _COSTS] for each in (run, self.run))
+        same_outputs = all(_bits(run.outputs[key]) == _bits(value) for key, value in self.run.outputs.items())
+        refused = self._objection(run, same_outputs, same_sectors=True)
+        if refused is None and (costs == before or any(map(gt, costs, before))):
+            refused = "no fewer wavefronts and sectors"
+        wavefronts, sectors = map(int, costs)
+        excess = wavefronts - int(run.counters["shared_ideal_wavefronts"])
+        return Rewritten(words, change, wavefronts, excess, sectors, run.pipeline.workgroup_bytes, refused)
 
     def best_swizzle(self, layouts: Layouts, trial: Trial) -> tuple[Swizzle | None, bool]:
         """Return the swizzle of a trial's text with the fewest wavefronts, if one saves any; and whether the accesses

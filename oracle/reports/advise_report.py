@@ -19,7 +19,7 @@ from .terminal import say, show_heading
 
 if TYPE_CHECKING:
     from ...sim import Site
-    from ..advise.layout_search import Advice, AdviceReport, Trial
+    from ..advise.layout_search import Advice, AdviceReport, Rewritten, Trial
     from .cost_places import CostPlace
 
 MOST_COLUMNS = 5  # of accesses; those beyond are summed in one
@@ -33,6 +33,7 @@ def show_advised(out: Console, result: AdviceReport) -> None:
         say(out, f"  {_proof(advice)}", "dim")
         out.print(_table(advice))
         _refused(out, advice)
+    _rewrites(out, result)
     _changes(out, result)
     for reason in result.reasons:
         say(out, f"  note: {reason}")
@@ -53,6 +54,18 @@ def show_patch(out: Console, result: AdviceReport) -> None:
     for words in result.patch.unmapped:
         say(out, f"not in the diff: {words}", "yellow")
     say(out, f"changed: {', '.join(result.written)}" if result.written else unified(result.patch).rstrip("\n"))
+
+
+def _rewrites(out: Console, result: AdviceReport) -> None:
+    """Print what changes other than layouts save."""
+    counters = result.run.counters if result.rewrites else {}
+    for each in result.rewrites:
+        if each.refused is not None:
+            say(out, f"  rejected: {each.words}: {each.refused}", "dim")
+            continue
+        pairs = (("wavefronts", "shared_wavefronts", each.wavefronts), ("sectors", "global_sectors", each.sectors))
+        saved = [f"{int(counters[key]):,} {unit} become {now:,}" for unit, key, now in pairs if counters[key] != now]
+        say(out, f"  better: {each.words}: {' and '.join(saved)}, {each.bytes:,} bytes", "bold")
 
 
 def _changes(out: Console, result: AdviceReport) -> None:
@@ -167,6 +180,7 @@ def advised_entry(result: AdviceReport) -> Entry:
         "arrays": [_entry(advice) for advice in result.advice],
         "cost": [place.entry() for place in _costs(result)],
         "together": result.together and _trial(result.together),
+        "rewrites": [_rewritten(each) for each in result.rewrites],
         "diff": "" if result.written else unified(result.patch),
         "unmapped": list(result.patch.unmapped),
         "written": list(result.written),
@@ -198,4 +212,15 @@ def _trial(trial: Trial) -> Entry:
         "same_sectors": trial.same_sectors,
         "same_outputs": trial.same_outputs,
         "refused": trial.refused,
+    }
+
+
+def _rewritten(each: Rewritten) -> Entry:
+    return {
+        "words": each.words,
+        "workgroup_memory_bytes": each.bytes,
+        "shared_wavefronts": each.wavefronts,
+        "excess": each.excess,
+        "global_sectors": each.sectors,
+        "refused": each.refused,
     }

@@ -1,7 +1,7 @@
 """Kernels with arrays in workgroup memory, for the search of layouts: transposes, scans, reductions, histograms, tiles.
 
 `KERNELS` has, by name, declarations, the workgroup size, the body, and the pitch that `PITCH` stands for (None for a
-kernel without one). Each reads `x` and stores to `y`, 4,096 floats, with `i`, the index in a workgroup, `at` and `group`.
+kernel without one). Each reads `x` and stores to `y`, 4,096 floats; `i`, `at` and `group` are its builtin inputs.
 """
 
 HEAD = """\

@@ -62,8 +62,8 @@ def bits_moved(index, terms):
 
 
 def swizzles(length, row, stride):
-    """Every pair of terms, and every single one, that adds higher bits of an index to lower ones, moves whole words, and
-    permutes the elements of each row."""
+    """Every pair of terms, and every single one, that adds higher bits of an index to lower ones, moves whole words,
+    and permutes the elements of each row."""
     rows = np.arange(length).reshape(-1, row)
     found = []
     for shift in range(1, 12):

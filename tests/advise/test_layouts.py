@@ -144,7 +144,8 @@ transpose
  32 swizzled  1,024  4,096         256       0      128      128     same     same  <- best
           33  1,056  4,224         256       0      128      128     same     same  <- best without a swizzle
 
-{rejected}
+{rejected}  rejected: x and y of the invocations exchanged: no fewer wavefronts and sectors
+
 --- a/FILE
 +++ b/FILE
 {diff}{note}
@@ -256,6 +257,7 @@ def test_every_reason_is_shown(no_costs):
         together=None,
         patch=Patch({}),
         written=(),
+        rewrites=(),
     )
     show_advised(console(out), result)
     assert [line.rstrip() for line in out.getvalue().splitlines()] == [
@@ -346,11 +348,19 @@ def test_every_array_is_shown_with_what_is_rejected(no_costs):
     show_advised(
         console(out),
         SimpleNamespace(
-            case=case, run=None, device="nvidia", advice=found, reasons=[], together=None, patch=Patch({}), written=()
+            case=case,
+            run=None,
+            device="nvidia",
+            advice=found,
+            reasons=[],
+            together=None,
+            patch=Patch({}),
+            written=(),
+            rewrites=(),
         ),
     )
     lines = out.getvalue().splitlines()
     assert [line for line in lines if "rejected" in line] == [
         "  rejected: 1: rows overlap", "  rejected: 2: rows overlap",
     ]  # fmt: skip
-    assert not [line for line in lines if "no layout" in line]
+    assert not [line for line in lines if "no layout to try" in line]
