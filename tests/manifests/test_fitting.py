@@ -115,7 +115,7 @@ TYPES = {
     ("i32", "array<u32>"): '[bind.b] is i32, and v is array<u32>; it takes `dtype = "u32"`',
     ("f16", "array<u32>"):
         '[bind.b] is f16, and v is array<u32>; it takes `dtype = "u32"`, or `dtype = "f32"` for 32-bit floats that are '
-        "kept as their bits",
+        "kept as their bits, or `packed = true` for pairs",
     ("f32", "array<u32>"):
         '[bind.b] is f32, and v is array<u32>; it takes `dtype = "u32"`: floats kept as bits are for kernels that call '
         "bitcast, and this one does not",
@@ -132,7 +132,7 @@ def misfit(dtype, declared):
     module = bankshot.check(f"""struct I {{ a: u32, b: i32 }} struct M {{ a: u32, b: f32 }}
         @group(0) @binding(0) {declared}; @compute @workgroup_size(1) fn main() {{ }}""")
     binding, case = (
-        SimpleNamespace(name="b", var="v", dtype=dtype),
+        SimpleNamespace(name="b", var="v", dtype=dtype, packed=False),
         SimpleNamespace(kernel=SimpleNamespace(path="k.toml")),
     )
     try:
