@@ -75,11 +75,11 @@ def _between(start: int, end: int, like: Span) -> Span:
 def _members_apart(layouts: Layouts) -> Rewrite | None:
     """Return the change of `var<workgroup> a: array<S, N>` to an array for each member of S."""
     tree, decl, array = layouts.tree, layouts.decl, layouts.array
-    held = decl.type.args if decl.type and decl.type.name == "array" else None
+    args = decl.type.args if decl.type and decl.type.name == "array" else None
     structs = {each.name: each for each in tree.decls if isinstance(each, s.Struct)}
-    if not held or not held[1:] or not isinstance(held[0], s.Ident) or held[0].name not in structs:
+    if not args or not args[1:] or not isinstance(args[0], s.Ident) or args[0].name not in structs:
         return None
-    struct = structs[held[0].name]
+    struct = structs[args[0].name]
     names = {member.name: _free(tree, f"{array}_{member.name}") for member in struct.members}
     if len(names) < 2 or not layouts.indices:
         return None
@@ -88,7 +88,7 @@ def _members_apart(layouts: Layouts) -> Rewrite | None:
     done = {node for node in layouts.indices if any(span.start <= node.span.start < span.end for span, _ in edits)}
     edits += [edit for node in layouts.indices if node not in done for edit in _called(node, get)]
     declared = (
-        f"var<workgroup> {names[m.name]}: array<{m.type.span.text}, {held[1].span.text}>" for m in struct.members
+        f"var<workgroup> {names[m.name]}: array<{m.type.span.text}, {args[1].span.text}>" for m in struct.members
     )
     edits.append((decl.span, "; ".join(declared) + (";" if decl.span.text.endswith(";") else "")))
     whole = {name: f"{names[name]}[index]" for name in names}
@@ -130,10 +130,10 @@ def _wider(layouts: Layouts, width: int) -> Rewrite | None:
     """Return the change of an array of scalars to one of vectors, where an invocation accesses `width` adjacent
     elements at once: as arguments of a vector, or in statements that follow each other."""
     array, decl = layouts.array, layouts.decl
-    held = decl.type.args if decl.type and decl.type.name == "array" else None
-    if not held or not held[1:] or not layouts.indices or _calls(layouts):
+    args = decl.type.args if decl.type and decl.type.name == "array" else None
+    if not args or not args[1:] or not layouts.indices or _calls(layouts):
         return None
-    scalar = held[0].span.text
+    scalar = args[0].span.text
     if scalar not in map(str, _SCALARS):
         return None
     wide = _Wide(layouts, width, f"vec{width}<{scalar}>")
@@ -144,7 +144,7 @@ def _wider(layouts: Layouts, width: int) -> Rewrite | None:
         if node not in wide.done:
             edits += [(_before(node.index.span), "("), (_after(node.index.span), f") / {width}")]
             edits.append((_after(node.span), f"[({node.index.span.text}) % {width}]"))
-    edits += [(held[0].span, wide.vector), (held[1].span, f"({held[1].span.text}) / {width}")]
+    edits += [(args[0].span, wide.vector), (args[1].span, f"({args[1].span.text}) / {width}")]
     return Rewrite(f"{array} in vectors of {width}", Change(tuple(edits)))
 
 
