@@ -32,6 +32,7 @@ from ..manifests.reflection import check_module
 from ..patch_files import write_patch
 from .array_layouts import Change, Layouts, Pitch
 from .bank_patterns import Patterns, patterns_of
+from .limits import Residency, Stride, residency, scattered, strides
 from .rewrites import Rewrite, rewrites
 from .swizzles import Swizzle, swizzles
 
@@ -46,6 +47,7 @@ _COSTS = ("shared_wavefronts", "global_sectors")
 _WORD = 4  # bytes
 _EVERYWHERE = 16_384  # bytes of workgroup memory that every WebGPU device has
 _MOST_ROWS = 1 << 22  # recorded of a workgroup; its accesses repeat
+_ROWS_OF_STRIDES = 1 << 14  # recorded of the first workgroup
 _ROWS_OF_ALL = 1 << 20  # recorded of all workgroups, else of the first
 SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
@@ -148,8 +150,9 @@ class AdviceReport:
     """The advice for one case. `reasons` are sentences that say what was not tried, and why.
 
     `run`: of the text as written, with its lanes counted, too. `together`: the best layouts of several arrays at once.
-    `rewrites`: other changes that were tried. `patch`: the change of the files, if one is better; `written`: the files
-    that were changed.
+    `rewrites`: other changes that were tried. `strides`: of the most scattered accesses to global memory. `residency`:
+    of the text as written, and with the patch if there is one. `patch`: the change of the files, if one is better;
+    `written`: the files that were changed.
     """
 
     case: Case
@@ -161,6 +164,8 @@ class AdviceReport:
     patch: Patch = field(default_factory=lambda: Patch({}))
     written: tuple[str, ...] = ()
     rewrites: tuple[Rewritten, ...] = ()
+    strides: tuple[Stride, ...] = ()
+    residency: tuple[Residency, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -213,7 +218,10 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     patch = _patch(case, bench, change, reasons) if change else Patch({})
     written = write_patch(patch) if apply else ()
     reasons = list(dict.fromkeys(reasons))
-    return AdviceReport(case, bench.run, options.device, tuple(advice), tuple(reasons), together, patch, written, tried)
+    taken = [bench.run.pipeline.workgroup_bytes, *([bench.bytes(change)] if change else [])]
+    resident = tuple(residency(bench.run, each) for each in taken)
+    found = tuple(advice), tuple(reasons), together, patch, written, tried, bench.strides(), resident
+    return AdviceReport(case, bench.run, options.device, *found)
 
 
 def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
@@ -313,6 +321,21 @@ class _Bench:
         """The wavefronts that bank conflicts add to the accesses of an array, in the text as written."""
         return sum(site.shared_wavefronts - site.shared_ideal_wavefronts for site in self.sites([array]))
 
+    def bytes(self, change: Change) -> int:
+        """Return the workgroup memory of the text with a change."""
+        overrides: dict[str | int, Any] = {**self._case.overrides, **change.overrides}
+        return change.module(self.module).pipeline(self._case.kernel.entry, overrides).workgroup_bytes
+
+    def strides(self) -> tuple[Stride, ...]:
+        """Return how far apart lanes of the first workgroup access global memory, where that costs most."""
+        wanted = scattered(self.run)
+        try:
+            log = record(self._case, self.run, wanted, (0, 0, 0), self.run.grid, _ROWS_OF_STRIDES) if wanted else None
+        except UsageError:  # of textures, or of invocations than a log has room for
+            return ()
+        size = self.run.device.subgroup_size
+        return strides(requests(log.rows, log.probes, self.run.program.sites, size)) if log else ()
+
     def together(self, advice: Sequence[Advice]) -> Trial:
         """Run the best layouts of several arrays at once."""
         change = reduce(add, (each.best.change for each in advice))
@@ -323,11 +346,9 @@ class _Bench:
         try:
             change = make()
             module = change.module(self.module)
-            overrides = dict(change.overrides)
-            taken = module.pipeline(self._case.kernel.entry, {**self._case.overrides, **overrides}).workgroup_bytes
-            if taken > self._most_bytes:
+            if self.bytes(change) > self._most_bytes:
                 return Trial(pitch, swizzle, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
-            run = self._simulate(module, overrides)
+            run = self._simulate(module, dict(change.overrides))
         except WgslError as error:
             return Trial(pitch, swizzle, refused=error.diagnostics[0].message)
         sites = self.sites(arrays, run)
@@ -352,8 +373,7 @@ class _Bench:
         words, change = rewrite.words, rewrite.change
         try:
             module = change.module(self.module)
-            taken = module.pipeline(self._case.kernel.entry, {**self._case.overrides}).workgroup_bytes
-            if taken > self._most_bytes:
+            if self.bytes(change) > self._most_bytes:
                 return Rewritten(words, change, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
             run = self._simulate(module, {})
         except WgslError as error:

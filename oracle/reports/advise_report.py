@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -41,7 +42,22 @@ def show_advised(out: Console, result: AdviceReport) -> None:
         say(out, "  no layout to try")
     if places := _costs(result):
         show_cost(out, places)
+    _limits(out, result)
     out.print()
+
+
+def _limits(out: Console, result: AdviceReport) -> None:
+    """Print the strides of scattered accesses, and what bounds the workgroups in flight."""
+    for words in dict.fromkeys(stride.words for stride in result.strides):
+        say(out, f"  stride: {words}")
+    if not result.residency:
+        return
+    now, *then = result.residency
+    changed = f"; {then[0].workgroups} with the change" if then and then[0].workgroups != now.workgroups else ""
+    limits = f"({now.fraction:.0%} of its subgroups), limited by {' and '.join(now.limited_by)}{changed}"
+    say(out, f"  limits: {now.workgroups} resident workgroups per core {limits}")
+    if now.fill is not None and now.fill < 1:
+        say(out, f"  tail: {now.tail} ({now.fill:.1%} of all waves)")
 
 
 def _costs(result: AdviceReport) -> tuple[CostPlace, ...]:
@@ -178,6 +194,8 @@ def advised_entry(result: AdviceReport) -> Entry:
         "device": result.device,
         "ok": result.ok,
         "arrays": [_entry(advice) for advice in result.advice],
+        "strides": [{"line": s.site.line, "name": s.site.variable, "bytes": s.bytes} for s in result.strides],
+        "residency": [asdict(each) for each in result.residency],
         "cost": [place.entry() for place in _costs(result)],
         "together": result.together and _trial(result.together),
         "rewrites": [_rewritten(each) for each in result.rewrites],

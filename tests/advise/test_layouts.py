@@ -149,6 +149,9 @@ transpose
 --- a/FILE
 +++ b/FILE
 {diff}{note}
+  limits: 8 resident workgroups per core (100% of its subgroups), limited by subgroups and threads
+  tail: 4 workgroups take 1,056 places (0.4% of all waves)
+
 advise: 0 of 1 cases with no better layout; 1 failed; nothing compared
 """
 
@@ -175,7 +178,7 @@ def test_the_whole_text(form, pads, words, tmp_path):
     result = transpose.command("advise", file, "--grid", "2,2", "--pads", pads)
     assert result.exit_code == 1
     text = result.stdout.replace(f"a{file}", "a/FILE").replace(f"b{file}", "b/FILE").replace(str(file), "FILE")
-    diff = text[text.index("@@") : text.index("\nadvise:")]
+    diff = text[text.index("@@") : text.index("\n  limits:")]
     printed = [line.rstrip() for line in text.splitlines()]
     assert printed == [line.rstrip() for line in TABLE.format(diff=diff, **words).splitlines()]
 
@@ -258,6 +261,8 @@ def test_every_reason_is_shown(no_costs):
         patch=Patch({}),
         written=(),
         rewrites=(),
+        strides=(),
+        residency=(),
     )
     show_advised(console(out), result)
     assert [line.rstrip() for line in out.getvalue().splitlines()] == [
@@ -357,6 +362,8 @@ def test_every_array_is_shown_with_what_is_rejected(no_costs):
             patch=Patch({}),
             written=(),
             rewrites=(),
+            strides=(),
+            residency=(),
         ),
     )
     lines = out.getvalue().splitlines()
