@@ -297,6 +297,19 @@ def test_a_workgroup_for_four_rows_shares_a_token_and_a_tree():
     assert (alone["barriers"], published["barriers"]) == (64 * 7, 64 // 4 * 8)
 
 
+@pytest.mark.parametrize(("kind", "word"), [("int8", 4), ("nf4", 8)])
+def test_four_rows_share_the_loads_in_every_format(kind, word):
+    """A word has four or eight weights. Each request for one comes with one for the word of its block's scale."""
+    sizes = {"M": 1, "N": 64, "K": 1024}
+    done = run(f"matmul_vec_{kind}_published", sizes)
+    assert sum(site.active_lanes for site in by_line(done, "load", "W")) == 64 * 1024 // word
+    requests = 4 * 64 * 1024 // word
+    assert done.counters["global_bytes"] == 2 * requests + 1024 * 4 * 64 // 4 + 64 * 4
+    alone = run(f"matmul_vec_{kind}", sizes)
+    assert alone.counters["barriers"] == 64 * 7
+    assert done.counters["barriers"] == 64 // 4 * (9 if kind == "nf4" else 8)
+
+
 def test_four_rows_share_the_loads_of_one_token():
     sizes = {"M": 1, "N": 64, "K": 2048}
     alone, single = (run(f"matmul_vec_fp16{end}", sizes).counters for end in ("", "_single"))
@@ -315,6 +328,8 @@ LOST = {
     "matmul_vec_q8_0": (17, 4),
     "matmul_vec_int8": (32, 31),
     "matmul_vec_nf4": (8, 7),
+    "matmul_vec_int8_published": (32, 31),
+    "matmul_vec_nf4_published": (8, 7),
 }
 
 
