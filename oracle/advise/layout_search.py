@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ...sim.run.site import Site
     from ...sim.wgsl.typed import Module
 
-PROBES = ("banks", "sectors", "bounds", "races")
+COUNTED, WATCHED = ("banks", "sectors"), ("bounds", "races")  # what a change may save, and what it may break
 _COSTS = ("shared_wavefronts", "global_sectors")
 _WORD = 4  # bytes
 _EVERYWHERE = 16_384  # bytes of workgroup memory that every WebGPU device has
@@ -288,11 +288,11 @@ class _Bench:
         self._case = case
         self._device = options.device
         self.module = check_module(case.kernel)
-        self.run = self._simulate(self.module, {}, (*PROBES, "lanes"))
+        self.run = self._simulate(self.module, {}, (*COUNTED, *WATCHED, "lanes"))
         everywhere = max(_EVERYWHERE, self.run.pipeline.workgroup_bytes)
         self._most_bytes = everywhere if options.most_bytes is None else options.most_bytes
 
-    def _simulate(self, module: Module, overrides: dict[str, int], probes: tuple[str, ...] = PROBES) -> Run:
+    def _simulate(self, module: Module, overrides: dict[str, int], probes: tuple[str, ...] = COUNTED) -> Run:
         from ... import sim
 
         return sim.simulate(
@@ -365,7 +365,7 @@ class _Bench:
             sites=tuple(site.shared_wavefronts for site in sites),
             same_sectors=same_sectors,
             same_outputs=same_outputs,
-            refused=self._objection(run, same_outputs, same_sectors),
+            refused=_difference(same_outputs, same_sectors) or self._new_finding(module, dict(change.overrides)),
         )
 
     def rewritten(self, rewrite: Rewrite) -> Rewritten:
@@ -380,9 +380,10 @@ class _Bench:
             return Rewritten(words, change, refused=error.diagnostics[0].message)
         costs, before = ([each.counters[name] for name in _COSTS] for each in (run, self.run))
         same_outputs = all(_bits(run.outputs[key]) == _bits(value) for key, value in self.run.outputs.items())
-        refused = self._objection(run, same_outputs, same_sectors=True)
+        refused = _difference(same_outputs, same_sectors=True)
         if refused is None and (costs == before or any(map(gt, costs, before))):
             refused = "no fewer wavefronts and sectors"
+        refused = refused or self._new_finding(module, {})
         wavefronts, sectors = map(int, costs)
         excess = wavefronts - int(run.counters["shared_ideal_wavefronts"])
         return Rewritten(words, change, wavefronts, excess, sectors, run.pipeline.workgroup_bytes, refused)
@@ -424,21 +425,27 @@ class _Bench:
         rows = size * sum(site.shared_requests for site in self.sites([array], run))
         whole = rows <= _ROWS_OF_ALL and workgroups <= 1 << (32 - workgroup_shift(lanes))
         most, count = (rows, workgroups) if whole else (_MOST_ROWS, 1)
-        log = record(replace(self._case, kernel=kernel), run, wanted, (0, 0, 0), run.grid, most, count)
+        grid = run.grid if whole or "num_workgroups" in run.pipeline.module.source.text else (1, 1, 1)
+        log = record(replace(self._case, kernel=kernel), run, wanted, (0, 0, 0), grid, most, count)
         parts = by_workgroup(log.rows, lanes)
         found = [each for part in parts for each in requests(part, log.probes, sites, size, lanes)]
         held = next(type_ for v, type_ in run.pipeline.store_types.items() if v.name == array)
         array_of_rows, length = _rows(held)
         return patterns_of(found, t.stride_of(array_of_rows), run.device), length, whole and not log.missed
 
-    def _objection(self, run: Run, same_outputs: bool, same_sectors: bool) -> str | None:
-        if not same_outputs:
-            return "outputs differ"
-        if not same_sectors:
-            return "the number of global memory sectors differs"
+    def _new_finding(self, module: Module, overrides: dict[str, int]) -> str | None:
+        """Return what a changed text is found to do that the original does not, in words."""
         known = set(map(_what_and_where, self.run.findings))
-        news = [finding for finding in run.findings if _what_and_where(finding) not in known]
+        found = self._simulate(module, overrides, WATCHED).findings
+        news = [finding for finding in found if _what_and_where(finding) not in known]
         return f"new finding {news[0].code}: {news[0].message}" if news else None
+
+
+def _difference(same_outputs: bool, same_sectors: bool) -> str | None:
+    """Return what a change must keep and does not, in words."""
+    if not same_outputs:
+        return "outputs differ"
+    return None if same_sectors else "the number of global memory sectors differs"
 
 
 def _rows(held: t.Type) -> tuple[t.Array, int]:

@@ -227,9 +227,14 @@ OBJECTIONS = {
 @pytest.mark.parametrize("name", OBJECTIONS)
 def test_what_makes_a_layout_unacceptable(name):
     found, outputs, sectors, words = OBJECTIONS[name]
-    bench = SimpleNamespace(run=SimpleNamespace(findings=[finding()]))
-    run = SimpleNamespace(findings=found)
-    assert layout_search._Bench._objection(bench, run, outputs, sectors) == words
+
+    def simulated(module, overrides, probes):
+        assert probes == layout_search.WATCHED
+        return SimpleNamespace(findings=found)
+
+    bench = SimpleNamespace(run=SimpleNamespace(findings=[finding()]), _simulate=simulated)
+    different = layout_search._difference(outputs, sectors)
+    assert (different or layout_search._Bench._new_finding(bench, None, {})) == words
 
 
 def bench(patterns, length):
