@@ -70,7 +70,8 @@ def _fit_type(case: Case, binding: Binding, variable: typed.Variable, entry: typ
         if binding.dtype == "f32":
             takes += ": floats kept as bits are for kernels that call bitcast, and this one does not"
         elif binding.dtype == "f16":
-            takes += ', or `dtype = "f32"` for 32-bit floats that are kept as their bits, or `packed = true` for pairs'
+            takes += ', or `dtype = "f32"` for 32-bit floats that are kept as their bits'
+            takes += ", or `packed = true` for pairs" if variable.access == "read" else ""
     raise UsageError(f"{what}; {takes}")
 
 

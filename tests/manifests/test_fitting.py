@@ -115,7 +115,7 @@ TYPES = {
     ("i32", "array<u32>"): '[bind.b] is i32, and v is array<u32>; it takes `dtype = "u32"`',
     ("f16", "array<u32>"):
         '[bind.b] is f16, and v is array<u32>; it takes `dtype = "u32"`, or `dtype = "f32"` for 32-bit floats that are '
-        "kept as their bits, or `packed = true` for pairs",
+        "kept as their bits",
     ("f32", "array<u32>"):
         '[bind.b] is f32, and v is array<u32>; it takes `dtype = "u32"`: floats kept as bits are for kernels that call '
         "bitcast, and this one does not",

@@ -1,5 +1,7 @@
 """Bindings whose small numbers are packed into u32 words: what the shader gets, and what a reference gets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -126,3 +128,11 @@ def test_only_words_that_are_read_are_packed(before, after, message, tmp_path):
     with pytest.raises(UsageError) as raised:
         simulate(case, "nvidia", "none")
     assert message in str(raised.value)
+
+
+def test_pairs_in_words_are_pointed_to(tmp_path):
+    case = case_of(tmp_path, F16, 'dtype = "f16"\nshape = ["N"]\ninit = "normal"')
+    plain = tuple(replace(each, packed=False) for each in case.kernel.bindings)
+    case = replace(case, kernel=replace(case.kernel, bindings=plain))
+    with pytest.raises(UsageError, match=r"W is array<u32>; it takes .*, or `packed = true` for pairs$"):
+        simulate(case, "nvidia", "none")
