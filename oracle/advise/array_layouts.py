@@ -272,7 +272,9 @@ class Layouts:
         """Return the one constant that is a factor in each index, None with a reason if there is none or several."""
         common: set[str] = set()
         for number, node in enumerate(indices):
-            factors = {f.span.text for term in _terms(node.index) for f in _factors(term) if self._is_constant(f, term)}
+            factors = {
+                f.span.text for term in terms_of(node.index) for f in _factors(term) if self._is_constant(f, term)
+            }
             common = common & factors if number else factors
             if not common:
                 place, what = node.span.place, node.span.text
@@ -287,7 +289,7 @@ class Layouts:
     def _share_a_term(self, indices: Sequence[s.Index], constants: Collection[str]) -> bool:
         """Whether two of these constants are factors of one term, or one is no multiple of the least."""
         values = sorted(map(self.value, constants))
-        written = ([f.span.text for f in _factors(term)] for node in indices for term in _terms(node.index))
+        written = ([f.span.text for f in _factors(term)] for node in indices for term in terms_of(node.index))
         shared = any(sum(text in constants for text in texts) > 1 for texts in written)
         return shared or any(value % values[0] for value in values)
 
@@ -305,7 +307,7 @@ class Layouts:
         now = self.value(pitch)
         rows: list[str] = []
         columns: list[str] = []
-        for term in _terms(index):
+        for term in terms_of(index):
             factors = _factors(term)
             scaled = next((f for f in factors if f.span.text == pitch), None) or next(
                 (f for f in factors if self._is_known(f) and self.value(f.span.text) % now == 0), None
@@ -326,7 +328,7 @@ def _empty(source: Source, place: int) -> Span:
     return Span(source, place, place)
 
 
-def _terms(node: s.Expr) -> list[s.Expr]:
+def terms_of(node: s.Expr) -> list[s.Expr]:
     """Return the terms of a sum."""
     return _operands(node, "+")
 

@@ -2,7 +2,8 @@
 
 Each row of its table is a run of the changed text. A layout is accepted only if the run leaves the same bits in every
 output, requests as many sectors of global memory, has no findings that the original text does not have, and fits into
-workgroup memory. Swizzles are chosen by the accesses of one workgroup, all that `swizzles` lists; the best is run.
+workgroup memory. Swizzles are chosen by recorded accesses, among all that `swizzles` lists; the best is run. Where the
+accesses of all workgroups were recorded, the result is the best of the space that is searched, else a heuristic's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field, replace
 from functools import reduce
-from operator import add
+from math import prod
+from operator import add, gt
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -21,7 +23,8 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
 from ...sim.wgsl.text_edits import Replacement
 from ..errors import UsageError
-from ..gpu_counters.access_trace import record, requests
+from ..gpu_counters.access_trace import by_workgroup, record, requests
+from ..gpu_counters.wgsl_probes import workgroup_shift
 from ..judge.case_run import Say
 from ..judge.coverage import CaseOutcome, Compared
 from ..manifests.manifest import Case
@@ -29,6 +32,8 @@ from ..manifests.reflection import check_module
 from ..patch_files import write_patch
 from .array_layouts import Change, Layouts, Pitch
 from .bank_patterns import Patterns, patterns_of
+from .limits import Residency, Stride, residency, scattered, strides
+from .rewrites import Rewrite, rewrites
 from .swizzles import Swizzle, swizzles
 
 if TYPE_CHECKING:
@@ -37,10 +42,13 @@ if TYPE_CHECKING:
     from ...sim.run.site import Site
     from ...sim.wgsl.typed import Module
 
-PROBES = ("banks", "sectors", "bounds", "races")
+COUNTED, WATCHED = ("banks", "sectors"), ("bounds", "races")  # what a change may save, and what it may break
+_COSTS = ("shared_wavefronts", "global_sectors")
 _WORD = 4  # bytes
 _EVERYWHERE = 16_384  # bytes of workgroup memory that every WebGPU device has
 _MOST_ROWS = 1 << 22  # recorded of a workgroup; its accesses repeat
+_ROWS_OF_STRIDES = 1 << 14  # recorded of the first workgroup
+_ROWS_OF_ALL = 1 << 20  # recorded of all workgroups, else of the first
 SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
 
@@ -83,12 +91,14 @@ class Trial:
 @frozen
 class Advice:
     """The layouts of one array that vary one pitch, "" where none is known. `sites` are the accesses of the original
-    text, which is the first of `trials`."""
+    text, which is the first of `trials`. `complete`: whether swizzles were chosen by the accesses of all workgroups,
+    not of the first alone."""
 
     array: str
     pitch: str
     sites: tuple[Site, ...]
     trials: tuple[Trial, ...]
+    complete: bool = True
 
     @property
     def written(self) -> Trial:
@@ -115,13 +125,34 @@ class Advice:
         """Whether no layout is better than the original."""
         return self.best is self.written
 
+    @property
+    def exact(self) -> bool:
+        """Whether no layout in the space that is searched takes fewer wavefronts than the best."""
+        return self.complete or not self.best.excess
+
+
+@frozen
+class Rewritten:
+    """The run of a text with another change than a layout, which `words` describe. The wavefronts and their excess are
+    those of all arrays. `refused` is as in `Trial`, and also says that nothing is saved."""
+
+    words: str
+    change: Change
+    wavefronts: int = 0
+    excess: int = 0
+    sectors: int = 0
+    bytes: int = 0
+    refused: str | None = None
+
 
 @frozen
 class AdviceReport:
     """The advice for one case. `reasons` are sentences that say what was not tried, and why.
 
     `run`: of the text as written, with its lanes counted, too. `together`: the best layouts of several arrays at once.
-    `patch`: the change of the files, if a layout is better; `written`: the files that were changed.
+    `rewrites`: other changes that were tried. `strides`: of the most scattered accesses to global memory. `residency`:
+    of the text as written, and with the patch if there is one. `patch`: the change of the files, if one is better;
+    `written`: the files that were changed.
     """
 
     case: Case
@@ -132,10 +163,13 @@ class AdviceReport:
     together: Trial | None = None
     patch: Patch = field(default_factory=lambda: Patch({}))
     written: tuple[str, ...] = ()
+    rewrites: tuple[Rewritten, ...] = ()
+    strides: tuple[Stride, ...] = ()
+    residency: tuple[Residency, ...] = ()
 
     @property
     def ok(self) -> bool:
-        return all(advice.ok for advice in self.advice)
+        return all(advice.ok for advice in self.advice) and all(each.refused for each in self.rewrites)
 
     @property
     def outcome(self) -> CaseOutcome:
@@ -179,21 +213,43 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
         raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
     better = [each for each in advice if not each.ok]
     together = bench.together(better) if len(better) > 1 else None
-    best = together if together and together.refused is None else better[0].best if better else None
-    patch = _patch(case, bench, best, reasons) if best else Patch({})
+    tried = _rewritten(bench, say) if options.array is None and options.pitch is None else ()
+    change = _cheapest(bench.run, better, together, tried)
+    patch = _patch(case, bench, change, reasons) if change else Patch({})
     written = write_patch(patch) if apply else ()
-    return AdviceReport(
-        case, bench.run, options.device, tuple(advice), tuple(dict.fromkeys(reasons)), together, patch, written
-    )
+    reasons = list(dict.fromkeys(reasons))
+    taken = [bench.run.pipeline.workgroup_bytes, *([bench.bytes(change)] if change else [])]
+    resident = tuple(residency(bench.run, each) for each in taken)
+    found = tuple(advice), tuple(reasons), together, patch, written, tried, bench.strides(), resident
+    return AdviceReport(case, bench.run, options.device, *found)
 
 
-def _patch(case: Case, bench: _Bench, best: Trial, reasons: list[str]) -> Patch:
+def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
+    """Try the changes that are not layouts."""
+    layouts = [Layouts(bench.module, bench.run.pipeline, array) for array in bench.arrays]
+    say("trying other changes")
+    return tuple(bench.rewritten(each) for each in rewrites(layouts, bench.run.pipeline))
+
+
+def _cheapest(run: Run, better: Sequence[Advice], together: Trial | None, tried: Sequence[Rewritten]) -> Change | None:
+    """Return the change with the fewest wavefronts and sectors: of the best layouts, or of a rewrite."""
+    written = int(run.counters["shared_wavefronts"] + run.counters["global_sectors"])
+    found = [(each.wavefronts + each.sectors, each.change) for each in tried if each.refused is None]
+    if together and together.refused is None:
+        saved = sum(each.written.wavefronts for each in better) - together.wavefronts
+        found.insert(0, (written - saved, together.change))
+    else:
+        found = [(written - a.written.wavefronts + a.best.wavefronts, a.best.change) for a in better[:1]] + found
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _patch(case: Case, bench: _Bench, change: Change, reasons: list[str]) -> Patch:
     """Return the change of the files. Values of overrides become their defaults, unless the case gives them."""
-    overrides = dict(best.change.overrides)
+    overrides = dict(change.overrides)
     for name in case.overrides.keys() & overrides.keys():
         reasons.append(f"set {name} = {overrides.pop(name)} where {case.kernel.name} gets its overrides")
-    change = best.change + Layouts(bench.module, bench.run.pipeline, bench.arrays[0]).defaults(overrides)
-    return patch_of(bench.module.source, [_Better("the layout", change.replacements())])
+    defaults = Layouts(bench.module, bench.run.pipeline, bench.arrays[0]).defaults(overrides)
+    return patch_of(bench.module.source, [_Better("the change", (change + defaults).replacements())])
 
 
 def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say) -> Iterator[Advice]:
@@ -210,12 +266,14 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say) -> It
         if pitch:
             trials += [tried(value) for value in _values(pitch, options) if value != now]
         narrowest = min((trial for trial in trials if trial.refused is None), key=lambda trial: trial.pitch)
+        complete = True
         for start in (trials[0], narrowest)[: 1 + (narrowest is not trials[0])]:
             if start.excess and layouts.indices:
-                swizzle = bench.best_swizzle(layouts, start)
+                swizzle, whole = bench.best_swizzle(layouts, start)
+                complete &= whole
                 trials += [tried(start.pitch, swizzle)] if swizzle else []
         if len(trials) > 1:
-            yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials))
+            yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials), complete)
 
 
 def _values(pitch: Pitch, options: Options) -> range:
@@ -230,11 +288,11 @@ class _Bench:
         self._case = case
         self._device = options.device
         self.module = check_module(case.kernel)
-        self.run = self._simulate(self.module, {}, (*PROBES, "lanes"))
+        self.run = self._simulate(self.module, {}, (*COUNTED, *WATCHED, "lanes"))
         everywhere = max(_EVERYWHERE, self.run.pipeline.workgroup_bytes)
         self._most_bytes = everywhere if options.most_bytes is None else options.most_bytes
 
-    def _simulate(self, module: Module, overrides: dict[str, int], probes: tuple[str, ...] = PROBES) -> Run:
+    def _simulate(self, module: Module, overrides: dict[str, int], probes: tuple[str, ...] = COUNTED) -> Run:
         from ... import sim
 
         return sim.simulate(
@@ -245,6 +303,8 @@ class _Bench:
             overrides={**self._case.overrides, **overrides},
             device=self._device,
             probes=probes,
+            replay=False,
+            cures=False,
         )
 
     @property
@@ -261,6 +321,21 @@ class _Bench:
         """The wavefronts that bank conflicts add to the accesses of an array, in the text as written."""
         return sum(site.shared_wavefronts - site.shared_ideal_wavefronts for site in self.sites([array]))
 
+    def bytes(self, change: Change) -> int:
+        """Return the workgroup memory of the text with a change."""
+        overrides: dict[str | int, Any] = {**self._case.overrides, **change.overrides}
+        return change.module(self.module).pipeline(self._case.kernel.entry, overrides).workgroup_bytes
+
+    def strides(self) -> tuple[Stride, ...]:
+        """Return how far apart lanes of the first workgroup access global memory, where that costs most."""
+        wanted = scattered(self.run)
+        try:
+            log = record(self._case, self.run, wanted, (0, 0, 0), self.run.grid, _ROWS_OF_STRIDES) if wanted else None
+        except UsageError:  # of textures, or of invocations than a log has room for
+            return ()
+        size = self.run.device.subgroup_size
+        return strides(requests(log.rows, log.probes, self.run.program.sites, size)) if log else ()
+
     def together(self, advice: Sequence[Advice]) -> Trial:
         """Run the best layouts of several arrays at once."""
         change = reduce(add, (each.best.change for each in advice))
@@ -271,11 +346,9 @@ class _Bench:
         try:
             change = make()
             module = change.module(self.module)
-            overrides = dict(change.overrides)
-            taken = module.pipeline(self._case.kernel.entry, {**self._case.overrides, **overrides}).workgroup_bytes
-            if taken > self._most_bytes:
+            if self.bytes(change) > self._most_bytes:
                 return Trial(pitch, swizzle, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
-            run = self._simulate(module, overrides)
+            run = self._simulate(module, dict(change.overrides))
         except WgslError as error:
             return Trial(pitch, swizzle, refused=error.diagnostics[0].message)
         sites = self.sites(arrays, run)
@@ -292,15 +365,36 @@ class _Bench:
             sites=tuple(site.shared_wavefronts for site in sites),
             same_sectors=same_sectors,
             same_outputs=same_outputs,
-            refused=self._objection(run, same_outputs, same_sectors),
+            refused=_difference(same_outputs, same_sectors) or self._new_finding(module, dict(change.overrides)),
         )
 
-    def best_swizzle(self, layouts: Layouts, trial: Trial) -> Swizzle | None:
-        """Return the swizzle of a trial's text with the fewest wavefronts in the first workgroup, if one saves any.
+    def rewritten(self, rewrite: Rewrite) -> Rewritten:
+        """Run the text with a rewrite. If it is not accepted, or saves nothing, the result says why."""
+        words, change = rewrite.words, rewrite.change
+        try:
+            module = change.module(self.module)
+            if self.bytes(change) > self._most_bytes:
+                return Rewritten(words, change, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
+            run = self._simulate(module, {})
+        except WgslError as error:
+            return Rewritten(words, change, refused=error.diagnostics[0].message)
+        costs, before = ([each.counters[name] for name in _COSTS] for each in (run, self.run))
+        same_outputs = all(_bits(run.outputs[key]) == _bits(value) for key, value in self.run.outputs.items())
+        refused = _difference(same_outputs, same_sectors=True)
+        if refused is None and (costs == before or any(map(gt, costs, before))):
+            refused = "no fewer wavefronts and sectors"
+        refused = refused or self._new_finding(module, {})
+        wavefronts, sectors = map(int, costs)
+        excess = wavefronts - int(run.counters["shared_ideal_wavefronts"])
+        return Rewritten(words, change, wavefronts, excess, sectors, run.pipeline.workgroup_bytes, refused)
+
+    def best_swizzle(self, layouts: Layouts, trial: Trial) -> tuple[Swizzle | None, bool]:
+        """Return the swizzle of a trial's text with the fewest wavefronts, if one saves any; and whether the accesses
+        of all workgroups decided, not of the first alone.
 
         Among equals, the simplest.
         """
-        patterns, length = self._patterns(layouts.array, trial)
+        patterns, length, whole = self._patterns(layouts.array, trial)
         row = trial.pitch if layouts.row else length
         lowest = max(0, (_WORD // patterns.stride).bit_length() - 1)
         best, least = None, patterns.wavefronts()
@@ -310,37 +404,48 @@ class _Bench:
             cost = patterns.wavefronts(swizzle.of)
             if cost < least or (best and cost == least and swizzle.complexity < best.complexity):
                 best, least = swizzle, cost
-        return best
+        return best, whole
 
     def padded(self, layouts: Layouts) -> Pitch | None:
         """Return the pitch of an array whose accesses leave out the end of each row, None for another."""
         if not layouts.indices or not self.sites([layouts.array]):
             return None
-        patterns, length = self._patterns(layouts.array, Trial(0))
+        patterns, length, _ = self._patterns(layouts.array, Trial(0))
         rows = patterns.padded_rows(length)
         return layouts.padded(*rows) if rows else None
 
-    def _patterns(self, array: str, trial: Trial) -> tuple[Patterns, int]:
-        """Return the accesses of the first workgroup to an array in a trial's text, and the number of its elements."""
+    def _patterns(self, array: str, trial: Trial) -> tuple[Patterns, int, bool]:
+        """Return the accesses to an array in a trial's text, the number of its elements, and whether the accesses are
+        those of all workgroups: of the first alone where all are too many."""
         run = self._simulate(trial.change.module(self.module), dict(trial.change.overrides))
         sites = run.program.sites
         wanted = [n for n, site in enumerate(sites) if site.variable == array and site.is_work]
         kernel = replace(self._case.kernel, overrides={**self._case.overrides, **trial.change.overrides})
-        first = (0, 0, 0)
-        log = record(replace(self._case, kernel=kernel), run, wanted, first, run.grid, _MOST_ROWS)
-        found = requests(log.rows, log.probes, sites, run.device.subgroup_size)
+        lanes, workgroups, size = prod(run.pipeline.workgroup_size), prod(run.grid), run.device.subgroup_size
+        rows = size * sum(site.shared_requests for site in self.sites([array], run))
+        whole = rows <= _ROWS_OF_ALL and workgroups <= 1 << (32 - workgroup_shift(lanes))
+        most, count = (rows, workgroups) if whole else (_MOST_ROWS, 1)
+        grid = run.grid if whole or "num_workgroups" in run.pipeline.module.source.text else (1, 1, 1)
+        log = record(replace(self._case, kernel=kernel), run, wanted, (0, 0, 0), grid, most, count)
+        parts = by_workgroup(log.rows, lanes)
+        found = [each for part in parts for each in requests(part, log.probes, sites, size, lanes)]
         held = next(type_ for v, type_ in run.pipeline.store_types.items() if v.name == array)
-        rows, length = _rows(held)
-        return patterns_of(found, t.stride_of(rows), run.device), length
+        array_of_rows, length = _rows(held)
+        return patterns_of(found, t.stride_of(array_of_rows), run.device), length, whole and not log.missed
 
-    def _objection(self, run: Run, same_outputs: bool, same_sectors: bool) -> str | None:
-        if not same_outputs:
-            return "outputs differ"
-        if not same_sectors:
-            return "the number of global memory sectors differs"
+    def _new_finding(self, module: Module, overrides: dict[str, int]) -> str | None:
+        """Return what a changed text is found to do that the original does not, in words."""
         known = set(map(_what_and_where, self.run.findings))
-        news = [finding for finding in run.findings if _what_and_where(finding) not in known]
+        found = self._simulate(module, overrides, WATCHED).findings
+        news = [finding for finding in found if _what_and_where(finding) not in known]
         return f"new finding {news[0].code}: {news[0].message}" if news else None
+
+
+def _difference(same_outputs: bool, same_sectors: bool) -> str | None:
+    """Return what a change must keep and does not, in words."""
+    if not same_outputs:
+        return "outputs differ"
+    return None if same_sectors else "the number of global memory sectors differs"
 
 
 def _rows(held: t.Type) -> tuple[t.Array, int]:

@@ -1,4 +1,4 @@
-"""`bankshot advise`: try other layouts of workgroup arrays."""
+"""`bankshot advise`: try other layouts of workgroup arrays, and other changes of the text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .options import JSON, PATHS, RequestOptions, device_option, request_of, req
     type=click.IntRange(1),
     help="Workgroup memory that layouts may take; by default 16384, or what the text takes where that is more.",
 )
-@click.option("--patch", is_flag=True, help="Print the best layouts as a unified diff alone, for `git apply`.")
+@click.option("--patch", is_flag=True, help="Print the best change as a unified diff alone, for `git apply`.")
 @click.option("--apply", is_flag=True, help="Change the files; without it, only show the changes.")
 @JSON
 def advise(
@@ -42,7 +42,8 @@ def advise(
 ) -> None:
     """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least added memory.
 
-    The best is shown as a unified diff. The exit code is 0 if no layout is better.
+    Also try arrays of structures as an array for each member, adjacent accesses as vectors, and invocations with x and
+    y exchanged. The best change is shown as a unified diff. The exit code is 0 if none is better.
     """
     from ..advise.layout_search import Options
     from ..advise.layout_search import advise as search

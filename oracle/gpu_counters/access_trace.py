@@ -21,7 +21,7 @@ from ...sim.ir.sites import SourceSite
 from ..errors import UsageError
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
-from .wgsl_probes import HEADER_WORDS, LOG, MOST_LANES, MOST_PROBES, ROW_WORDS, Probe, instrument
+from .wgsl_probes import HEADER_WORDS, LOG, MOST_LANES, MOST_PROBES, ROW_WORDS, Probe, instrument, workgroup_shift
 
 if TYPE_CHECKING:
     from ...sim.run.result import Run
@@ -107,7 +107,7 @@ def require_inside(run: Run, workgroup: tuple[int, int, int]) -> None:
 
 @frozen
 class Log:
-    """The records of one workgroup in execution order: `rows` of `probes`, `[rows, 4]`, as `wgsl_probes` describes
+    """The records of workgroups in execution order: `rows` of `probes`, `[rows, 4]`, as `wgsl_probes` describes
     them. `missed`: how many more did not fit."""
 
     rows: NDArray[np.uint32]
@@ -122,8 +122,9 @@ def record(
     workgroup: tuple[int, int, int],
     grid: tuple[int, ...],
     most: int,
+    count: int = 1,
 ) -> Log:
-    """Record at most `most` rows of one workgroup in a grid.
+    """Record at most `most` rows of one workgroup in a grid, or of `count` workgroups from it on, in grid order.
 
     `run` is a run of `case`; probes are inserted at its sites with the numbers `wanted` (None: all). Raises
     `UsageError` if a probe cannot be inserted.
@@ -131,7 +132,7 @@ def record(
     probed = instrument(run.pipeline, run.program.sites, wanted)
     log = np.zeros(HEADER_WORDS + ROW_WORDS * most, np.uint32)
     x, y, z = workgroup
-    log[1:4] = (z * grid[1] + y) * grid[0] + x, 1, most
+    log[1:4] = (z * grid[1] + y) * grid[0] + x, count, most
     out = sim.simulate(
         probed.text,
         entry=run.pipeline.entry.name,
@@ -147,14 +148,26 @@ def record(
     return Log(rows, probed.probes, int(words[0]) - used)
 
 
-def requests(
-    rows: NDArray[np.uint32], probes: Sequence[Probe], sites: Sequence[SourceSite], size: int
-) -> Iterator[Request]:
-    """Combine the rows of a log, `[rows, 4]`, into requests, in the order of their first rows.
+def by_workgroup(rows: NDArray[np.uint32], lanes: int) -> list[NDArray[np.uint32]]:
+    """Split the rows of a log by their workgroups of `lanes` invocations, in grid order."""
+    workgroups = rows[:, 0] >> workgroup_shift(lanes)
+    order = np.argsort(workgroups, kind="stable")
+    return np.split(rows[order], np.flatnonzero(np.diff(workgroups[order])) + 1) if len(rows) else []
 
-    Rows with the same probe, path and subgroup form one request. `size`: lanes of a subgroup.
+
+def requests(
+    rows: NDArray[np.uint32],
+    probes: Sequence[Probe],
+    sites: Sequence[SourceSite],
+    size: int,
+    lanes: int = MOST_LANES,
+) -> Iterator[Request]:
+    """Combine the rows of one workgroup, `[rows, 4]`, into requests, in the order of their first rows.
+
+    Rows with the same probe, path and subgroup form one request. `size`: lanes of a subgroup; `lanes`: of a workgroup,
+    for rows of a log of several.
     """
-    lane = (rows[:, 0] >> 12) & (MOST_LANES - 1)
+    lane = (rows[:, 0] & np.uint32((1 << workgroup_shift(lanes)) - 1)) >> 12
     keys = np.column_stack([rows[:, 0] & np.uint32(MOST_PROBES - 1), rows[:, 1], rows[:, 2], lane // size])
     _, first, issue = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     addresses = np.full((len(first), size), -1, np.int64)

@@ -47,6 +47,9 @@ def _stray(binding: Binding, declared: list[str]) -> str:
 def _fit_type(case: Case, binding: Binding, variable: typed.Variable, entry: typed.Function) -> None:
     """Check the dtype of a variable of one scalar type; structs may hold any, and formats decide for textures."""
     type_ = variable.type
+    if binding.packed:
+        _fit_packed(case, binding, variable)
+        return
     if binding.dtype not in SCALARS or isinstance(type_, t.Texture):
         return
     what = f"{case.kernel.path}: [bind.{binding.name}] is {binding.dtype}, and {binding.var} is {type_}"
@@ -68,7 +71,17 @@ def _fit_type(case: Case, binding: Binding, variable: typed.Variable, entry: typ
             takes += ": floats kept as bits are for kernels that call bitcast, and this one does not"
         elif binding.dtype == "f16":
             takes += ', or `dtype = "f32"` for 32-bit floats that are kept as their bits'
+            takes += ", or `packed = true` for pairs" if variable.access == "read" else ""
     raise UsageError(f"{what}; {takes}")
+
+
+def _fit_packed(case: Case, binding: Binding, variable: typed.Variable) -> None:
+    """Refuse packed numbers for a variable that does not hold words, or that the shader writes."""
+    what = f"{case.kernel.path}: [bind.{binding.name}] is packed, and {binding.var}"
+    if scalars(variable.type) != {t.U32}:
+        raise UsageError(f"{what} is {variable.type}; packed numbers are u32 words")
+    if variable.access != "read" and variable.space == "storage":
+        raise UsageError(f'{what} is read_write; only inputs are packed, so it takes `dtype = "u32"`')
 
 
 def _fit_words(case: Case, binding: Binding, type_: t.Type) -> None:

@@ -28,8 +28,11 @@ MOST_LANES = 1 << 16  # of a workgroup, whatever the device
 
 DTYPES = {
     **{"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32},
-    **{"i16": np.int16, "u16": np.uint16, "i8": np.int8, "u8": np.uint8},  # of texels
+    **{"i16": np.int16, "u16": np.uint16, "i8": np.int8, "u8": np.uint8},  # of texels, or packed
 }
+NUMBERS = {**DTYPES, "i4": np.int8, "u4": np.uint8}  # with those that are only ever packed
+PACKED_BITS = {"f16": 16, "i16": 16, "u16": 16, "i8": 8, "u8": 8, "i4": 4, "u4": 4}  # that 32-bit words can hold
+ONLY_PACKED = ("i4", "u4")
 
 # Makes part of an array: takes the random generator, the index of the first number, the count, and the dtype.
 Generator = Callable[[np.random.Generator, int, int, np.dtype[Any]], Array]
@@ -67,7 +70,7 @@ KINDS = (*GENERATORS, *PACKED)
 def dtypes_of(kind: str) -> tuple[str, ...]:
     """Return the dtypes that an array of this kind can have."""
     name, part = PACKED.get(kind, ("", ""))
-    return (quantization.FORMATS[name].parts[part],) if name else tuple(DTYPES)
+    return (quantization.FORMATS[name].parts[part],) if name else tuple(NUMBERS)
 
 
 def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> Array:
@@ -78,17 +81,41 @@ def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int =
         raise UsageError(f"binding {name} would have the shape [{sizes}], and each size must be at least 1")
     if len(shape) > MOST_AXES:
         raise UsageError(f"binding {name} has {len(shape)} sizes, and an array at most {MOST_AXES}")
-    if (size := math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize) > MOST_BYTES:
+    if (size := math.prod(shape) * np.dtype(NUMBERS[dtype]).itemsize) > MOST_BYTES:
         raise UsageError(f"binding {name} would have {size:,} bytes, and no binding holds more than {MOST_BYTES:,}")
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     if kind in PACKED:
         return _packed(kind, rng, shape, dtype)
-    target = np.dtype(DTYPES[dtype])
+    target = np.dtype(NUMBERS[dtype])
     array = np.empty(math.prod(shape), target)
     for start in range(0, array.size, _PIECE):
         part = array[start : start + _PIECE]
         part[:] = GENERATORS[kind](rng, start, len(part), target)
-    return array.reshape(shape)
+    return _four_bits(array, dtype).reshape(shape)
+
+
+def _four_bits(array: Array, dtype: str) -> Array:
+    """Return the lowest four bits of integers as numbers of `i4` or `u4`; an array of another dtype as it is."""
+    if dtype not in ONLY_PACKED:
+        return array
+    return array & 15 if dtype == "u4" else ((array & 15) ^ 8) - 8
+
+
+def pack(name: str, array: Array, dtype: str) -> Array:
+    """Pack numbers into u32 words, in order, the first in the lowest bits; zeros fill the last word.
+
+    Raises `UsageError` for a number that does not fit.
+    """
+    if (_four_bits(array, dtype) != array).any() and dtype in ONLY_PACKED:
+        low, high = (0, 15) if dtype == "u4" else (-8, 7)
+        raise UsageError(f"binding {name} holds a number that is no {dtype}, which are {low} to {high}")
+    bits = PACKED_BITS[dtype]
+    size = np.dtype(f"u{max(bits, 8) // 8}")
+    codes = np.ascontiguousarray(array).view(size).reshape(-1).astype(np.uint32) & np.uint32((1 << bits) - 1)
+    words = np.zeros((-(-codes.size * bits // 32), 32 // bits), np.uint32)
+    words.reshape(-1)[: codes.size] = codes
+    places = np.arange(32 // bits, dtype=np.uint32) * np.uint32(bits)
+    return np.bitwise_or.reduce(words << places, axis=1)
 
 
 def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:

@@ -7,7 +7,8 @@
                         schedules, how many orders of invocations must leave the same outputs, drawn from seed
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; or `sampler`, the fields of a `bankshot.Sampler`;
-                        dtype f32 also suits a storage buffer of integers that hold the bits of floats;
+                        dtype f32 also suits a storage buffer of integers that hold the bits of floats, and `packed`
+                        packs small numbers into u32 words;
                         optionally `var`, the WGSL variable where it is not called NAME, `seed`, `of`: the binding whose
                         random numbers it shares (packed weights and their scales are bindings of one matrix), and
                         `levels`, how many mip levels of a texture `init` makes
@@ -84,6 +85,7 @@ class Binding:
     seed: int = 0
     of: str | None = None
     levels: int = 1
+    packed: bool = False  # into u32 words, for the shader; references get the numbers
 
     def make(self, dims: Mapping[str, int], kernel: Kernel) -> Any:
         """Make an array; a list of arrays for a texture with several levels; the fields of a sampler."""
@@ -93,7 +95,7 @@ class Binding:
             return self.sampler
         assert self.dtype is not None
         if self.values is not None:
-            dtype = np.dtype(inputs.DTYPES[self.dtype])
+            dtype = np.dtype(inputs.NUMBERS[self.dtype])
             return inputs.numbers(self.name, [_number(v, dims) for v in self.values], dtype)
         shape = tuple(evaluate(s, dims) for s in self.shape or ())
         if self.init is not None and self.levels > 1:
@@ -102,7 +104,7 @@ class Binding:
         if self.init is not None:
             return inputs.generate(self.init, self.of or self.name, shape, self.dtype, self.seed)
         assert self.file is not None
-        wanted = np.dtype(inputs.DTYPES[self.dtype])
+        wanted = np.dtype(inputs.NUMBERS[self.dtype])
         array = inputs.as_numbers(inputs.load(self.file), wanted)
         if array.size != int(np.prod(shape)) or array.dtype != wanted:
             raise UsageError(
@@ -215,13 +217,16 @@ class Case:
     @property
     def bindings(self) -> dict[str, Value]:
         """The arrays by WGSL variable."""
-        variables = {binding.name: binding.var for binding in self.kernel.bindings}
-        floats = {binding.name for binding in self.kernel.bindings if binding.dtype == "f32"}
-        return {
-            # The shader may keep their bits as integers; `fit` raises where it does not.
-            variables.get(name, name): array.view(Bits) if name in floats and is_array(array) else array
-            for name, array in self.arrays.items()
-        }
+        known = {binding.name: binding for binding in self.kernel.bindings}
+        bound: dict[str, Value] = {}
+        for name, array in self.arrays.items():
+            binding = known.get(name)
+            if binding is not None and binding.packed and binding.dtype is not None:
+                array = inputs.pack(name, array, binding.dtype)
+            elif binding is not None and binding.dtype == "f32" and is_array(array):
+                array = array.view(Bits)  # the shader may keep their bits as integers; `fit` raises where it does not
+            bound[binding.var if binding else name] = array
+        return bound
 
     @property
     def overrides(self) -> dict[str, Override]:

@@ -23,7 +23,7 @@ KERNEL_KEYS = (
     "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess",
     "budget", "schedules", "seed",
 )  # fmt: skip
-BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampler", "seed", "of", "levels")
+BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampler", "seed", "of", "levels", "packed")
 SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's contents
 
 
@@ -225,8 +225,13 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
     sampler, levels = table.take("sampler", dict, default=None), table.take("levels", int, default=1)
     init, file = table.take("init", str, default=None), table.take("file", str, default=None)
     dtype = None if struct is not None or sampler is not None else table.take("dtype", str)
-    if dtype is not None and dtype not in inputs.DTYPES:
-        table.fail(f"`dtype` must be one of {', '.join(inputs.DTYPES)}, not {shown(dtype)}", "dtype")
+    if dtype is not None and dtype not in inputs.NUMBERS:
+        table.fail(f"`dtype` must be one of {', '.join(inputs.NUMBERS)}, not {shown(dtype)}", "dtype")
+    packed = table.take("packed", bool, default=False)
+    if packed and dtype not in inputs.PACKED_BITS:
+        table.fail(f"`packed` takes a `dtype` of {', '.join(inputs.PACKED_BITS)}", "packed")
+    if dtype in inputs.ONLY_PACKED and not packed:
+        table.fail(f"{dtype} takes `packed = true`: WGSL has no such numbers", "dtype")
     shape: list[Expression] | None = None
     if init is not None or file is not None:
         shape = table.take("shape", list, of=(int, str))
@@ -258,6 +263,7 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         levels=_whole(table, "levels", "levels", levels),
         seed=table.take("seed", int, default=0),
         of=table.take("of", str, default=None),
+        packed=packed,
     )
     if binding.seed < 0:
         table.fail(f"`seed` must be 0 or more, not {binding.seed}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -19,7 +20,7 @@ from .terminal import say, show_heading
 
 if TYPE_CHECKING:
     from ...sim import Site
-    from ..advise.layout_search import Advice, AdviceReport, Trial
+    from ..advise.layout_search import Advice, AdviceReport, Rewritten, Trial
     from .cost_places import CostPlace
 
 MOST_COLUMNS = 5  # of accesses; those beyond are summed in one
@@ -30,8 +31,10 @@ def show_advised(out: Console, result: AdviceReport) -> None:
     for advice in result.advice:
         out.print()
         say(out, f"  {advice.array}: {_verdict(advice)}", "bold")
+        say(out, f"  {_proof(advice)}", "dim")
         out.print(_table(advice))
         _refused(out, advice)
+    _rewrites(out, result)
     _changes(out, result)
     for reason in result.reasons:
         say(out, f"  note: {reason}")
@@ -39,7 +42,22 @@ def show_advised(out: Console, result: AdviceReport) -> None:
         say(out, "  no layout to try")
     if places := _costs(result):
         show_cost(out, places)
+    _limits(out, result)
     out.print()
+
+
+def _limits(out: Console, result: AdviceReport) -> None:
+    """Print the strides of scattered accesses, and what bounds the workgroups in flight."""
+    for words in dict.fromkeys(stride.words for stride in result.strides):
+        say(out, f"  stride: {words}")
+    if not result.residency:
+        return
+    now, *then = result.residency
+    changed = f"; {then[0].workgroups} with the change" if then and then[0].workgroups != now.workgroups else ""
+    limits = f"({now.fraction:.0%} of its subgroups), limited by {' and '.join(now.limited_by)}{changed}"
+    say(out, f"  limits: {now.workgroups} resident workgroups per core {limits}")
+    if now.fill is not None and now.fill < 1:
+        say(out, f"  tail: {now.tail} ({now.fill:.1%} of all waves)")
 
 
 def _costs(result: AdviceReport) -> tuple[CostPlace, ...]:
@@ -52,6 +70,18 @@ def show_patch(out: Console, result: AdviceReport) -> None:
     for words in result.patch.unmapped:
         say(out, f"not in the diff: {words}", "yellow")
     say(out, f"changed: {', '.join(result.written)}" if result.written else unified(result.patch).rstrip("\n"))
+
+
+def _rewrites(out: Console, result: AdviceReport) -> None:
+    """Print what changes other than layouts save."""
+    counters = result.run.counters if result.rewrites else {}
+    for each in result.rewrites:
+        if each.refused is not None:
+            say(out, f"  rejected: {each.words}: {each.refused}", "dim")
+            continue
+        pairs = (("wavefronts", "shared_wavefronts", each.wavefronts), ("sectors", "global_sectors", each.sectors))
+        saved = [f"{int(counters[key]):,} {unit} become {now:,}" for unit, key, now in pairs if counters[key] != now]
+        say(out, f"  better: {each.words}: {' and '.join(saved)}, {each.bytes:,} bytes", "bold")
 
 
 def _changes(out: Console, result: AdviceReport) -> None:
@@ -81,6 +111,13 @@ def _verdict(advice: Advice) -> str:
     saved = f"{written.wavefronts:,} wavefronts become {best.wavefronts:,}"
     memory = f"{best.bytes - written.bytes:+,} bytes" if best.bytes != written.bytes else "the same memory"
     return f"{now} is best {' and '.join(changed)}: {saved}, {memory}"
+
+
+def _proof(advice: Advice) -> str:
+    """How much the verdict says."""
+    if advice.exact:
+        return "no layout that was searched takes fewer wavefronts"
+    return "a heuristic: swizzles were chosen by the accesses of the first workgroup, so that a better one may exist"
 
 
 def _qualified(advice: Advice) -> str:
@@ -157,8 +194,11 @@ def advised_entry(result: AdviceReport) -> Entry:
         "device": result.device,
         "ok": result.ok,
         "arrays": [_entry(advice) for advice in result.advice],
+        "strides": [{"line": s.site.line, "name": s.site.variable, "bytes": s.bytes} for s in result.strides],
+        "residency": [asdict(each) for each in result.residency],
         "cost": [place.entry() for place in _costs(result)],
         "together": result.together and _trial(result.together),
+        "rewrites": [_rewritten(each) for each in result.rewrites],
         "diff": "" if result.written else unified(result.patch),
         "unmapped": list(result.patch.unmapped),
         "written": list(result.written),
@@ -170,6 +210,7 @@ def _entry(advice: Advice) -> Entry:
     return {
         "array": advice.array,
         "pitch": advice.pitch,
+        "exact": advice.exact,
         "sites": [{"file": s.span.place.file, "line": s.line, "kind": s.kind} for s in advice.sites],
         "written": _trial(advice.written),
         "best": _trial(advice.best),
@@ -189,4 +230,15 @@ def _trial(trial: Trial) -> Entry:
         "same_sectors": trial.same_sectors,
         "same_outputs": trial.same_outputs,
         "refused": trial.refused,
+    }
+
+
+def _rewritten(each: Rewritten) -> Entry:
+    return {
+        "words": each.words,
+        "workgroup_memory_bytes": each.bytes,
+        "shared_wavefronts": each.wavefronts,
+        "excess": each.excess,
+        "global_sectors": each.sectors,
+        "refused": each.refused,
     }

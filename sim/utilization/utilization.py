@@ -118,7 +118,7 @@ def utilization_of(
     lines = _lines(slices)
     issued, active, useful = (sum(getattr(row, key) for row in lines) for key in ("issued", "active", "useful"))
     balance, waits = _balance(slices)
-    fill, waves = _grid_fill(workgroups, device, fits)
+    fill, waves = grid_fill(workgroups, device, fits)
     shares = {
         "lane_efficiency": active / issued if issued else lanes[1] / lanes[0] if lanes[0] else None,
         "useful_lane_efficiency": useful / issued if issued else None,
@@ -171,7 +171,9 @@ def _balance(slices: Iterable[tuple[Slice, int]]) -> tuple[float | None, dict[Sp
     return issued / possible if possible else None, waits
 
 
-def _grid_fill(workgroups: int, device: Device, fits: Occupancy) -> tuple[float | None, str]:
+def grid_fill(workgroups: int, device: Device, fits: Occupancy) -> tuple[float | None, str]:
+    """Return the share of the places that workgroups take, in as many waves as they need, and how many take the last
+    wave, in words; None where a device's cores are not known, or no workgroup fits."""
     if device.cores is None or not fits.workgroups:
         return None, ""
     places = device.cores * fits.workgroups

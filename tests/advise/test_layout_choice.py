@@ -227,19 +227,26 @@ OBJECTIONS = {
 @pytest.mark.parametrize("name", OBJECTIONS)
 def test_what_makes_a_layout_unacceptable(name):
     found, outputs, sectors, words = OBJECTIONS[name]
-    bench = SimpleNamespace(run=SimpleNamespace(findings=[finding()]))
-    run = SimpleNamespace(findings=found)
-    assert layout_search._Bench._objection(bench, run, outputs, sectors) == words
+
+    def simulated(module, overrides, probes):
+        assert probes == layout_search.WATCHED
+        return SimpleNamespace(findings=found)
+
+    bench = SimpleNamespace(run=SimpleNamespace(findings=[finding()]), _simulate=simulated)
+    different = layout_search._difference(outputs, sectors)
+    assert (different or layout_search._Bench._new_finding(bench, None, {})) == words
 
 
 def bench(patterns, length):
-    return SimpleNamespace(_patterns=lambda array, trial: (patterns, length))
+    return SimpleNamespace(_patterns=lambda array, trial: (patterns, length, True))
 
 
 def best_swizzle(rows, length, pitch=0, row=False, stride=4):
     made = patterns_of([request(each, stride) for each in rows], stride, NVIDIA)
     layouts = SimpleNamespace(array="tile", row=row)
-    return layout_search._Bench.best_swizzle(bench(made, length), layouts, trial(pitch, 0))
+    found, whole = layout_search._Bench.best_swizzle(bench(made, length), layouts, trial(pitch, 0))
+    assert whole
+    return found
 
 
 def test_the_simplest_swizzle_with_the_fewest_wavefronts_is_the_best():

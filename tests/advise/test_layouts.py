@@ -136,6 +136,7 @@ transpose
   FILE, entry transpose, grid 2 x 2 x 1, charged as nvidia
 
   tile: {pitch} = 32 is best swizzled as index ^ ((index >> 5) & 31): 4,224 wavefronts become 256, the same memory
+  no layout that was searched takes fewer wavefronts
 
        pitch  words  bytes  wavefronts  excess  {store} store  {load} load  sectors  outputs
  ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -143,10 +144,14 @@ transpose
  32 swizzled  1,024  4,096         256       0      128      128     same     same  <- best
           33  1,056  4,224         256       0      128      128     same     same  <- best without a swizzle
 
-{rejected}
+{rejected}  rejected: x and y of the invocations exchanged: no fewer wavefronts and sectors
+
 --- a/FILE
 +++ b/FILE
 {diff}{note}
+  limits: 8 resident workgroups per core (100% of its subgroups), limited by subgroups and threads
+  tail: 4 workgroups take 1,056 places (0.4% of all waves)
+
 advise: 0 of 1 cases with no better layout; 1 failed; nothing compared
 """
 
@@ -173,7 +178,7 @@ def test_the_whole_text(form, pads, words, tmp_path):
     result = transpose.command("advise", file, "--grid", "2,2", "--pads", pads)
     assert result.exit_code == 1
     text = result.stdout.replace(f"a{file}", "a/FILE").replace(f"b{file}", "b/FILE").replace(str(file), "FILE")
-    diff = text[text.index("@@") : text.index("\nadvise:")]
+    diff = text[text.index("@@") : text.index("\n  limits:")]
     printed = [line.rstrip() for line in text.splitlines()]
     assert printed == [line.rstrip() for line in TABLE.format(diff=diff, **words).splitlines()]
 
@@ -194,8 +199,8 @@ def test_the_whole_json(tmp_path):
     refused = array["trials"][1]
     assert (refused["pitch"], refused["refused"], refused["same_outputs"]) == (31, "outputs differ", False)
     sites = [{"file": str(file), "line": 9, "kind": "store"}, {"file": str(file), "line": 13, "kind": "load"}]
-    assert array == {"array": "tile", "pitch": "PITCH", "sites": sites, "written": written, "best": best,
-                     "trials": [written, refused, trial(33, 1056, 128), best]}  # fmt: skip
+    assert array == {"array": "tile", "pitch": "PITCH", "exact": True, "sites": sites, "written": written,
+                     "best": best, "trials": [written, refused, trial(33, 1056, 128), best]}  # fmt: skip
     assert (case["together"], case["unmapped"], case["written"]) == (None, [], [])
     assert "+fn tile_at(index: u32) -> u32 { return index ^ ((index >> 5u) & 31u); }" in case["diff"].splitlines()
     assert case["ok"] is False
@@ -255,6 +260,9 @@ def test_every_reason_is_shown(no_costs):
         together=None,
         patch=Patch({}),
         written=(),
+        rewrites=(),
+        strides=(),
+        residency=(),
     )
     show_advised(console(out), result)
     assert [line.rstrip() for line in out.getvalue().splitlines()] == [
@@ -271,7 +279,7 @@ def trial(pitch, swizzle=None, sites=(1, 1, 1), refused=None, **given):
 def advice(trials, kinds=("load", "load", "store"), best=0):
     sites = [SimpleNamespace(line=10 + number, kind=kind) for number, kind in enumerate(kinds)]
     return SimpleNamespace(array="tile", pitch="P", sites=sites, trials=trials, written=trials[0], best=trials[best],
-                           best_pad=trials[best], ok=best == 0)  # fmt: skip
+                           best_pad=trials[best], ok=best == 0, exact=True)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -345,11 +353,21 @@ def test_every_array_is_shown_with_what_is_rejected(no_costs):
     show_advised(
         console(out),
         SimpleNamespace(
-            case=case, run=None, device="nvidia", advice=found, reasons=[], together=None, patch=Patch({}), written=()
+            case=case,
+            run=None,
+            device="nvidia",
+            advice=found,
+            reasons=[],
+            together=None,
+            patch=Patch({}),
+            written=(),
+            rewrites=(),
+            strides=(),
+            residency=(),
         ),
     )
     lines = out.getvalue().splitlines()
     assert [line for line in lines if "rejected" in line] == [
         "  rejected: 1: rows overlap", "  rejected: 2: rows overlap",
     ]  # fmt: skip
-    assert not [line for line in lines if "no layout" in line]
+    assert not [line for line in lines if "no layout to try" in line]

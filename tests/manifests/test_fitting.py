@@ -132,7 +132,7 @@ def misfit(dtype, declared):
     module = bankshot.check(f"""struct I {{ a: u32, b: i32 }} struct M {{ a: u32, b: f32 }}
         @group(0) @binding(0) {declared}; @compute @workgroup_size(1) fn main() {{ }}""")
     binding, case = (
-        SimpleNamespace(name="b", var="v", dtype=dtype),
+        SimpleNamespace(name="b", var="v", dtype=dtype, packed=False),
         SimpleNamespace(kernel=SimpleNamespace(path="k.toml")),
     )
     try:

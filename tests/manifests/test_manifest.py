@@ -231,7 +231,7 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         (
             'dtype = "f32"',
             'dtype = "f33"',
-            "k.toml:10: `dtype` must be one of f32, f16, i32, u32, i16, u16, i8, u8, not 'f33'",
+            "k.toml:10: `dtype` must be one of f32, f16, i32, u32, i16, u16, i8, u8, i4, u4, not 'f33'",
         ),
         ('init = "normal"', 'init = "gauss"', "k.toml:12: `init` must be one of normal,"),
         ('init = "normal"', "", "k.toml:8: a binding is made by exactly one of init, file, values, struct"),

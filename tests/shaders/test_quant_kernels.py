@@ -16,6 +16,7 @@ from bankshot.oracle.comparison.rules import Rule
 from bankshot.oracle.judge.case_run import run_on_gpu, simulate
 from bankshot.oracle.manifests import manifest_loader
 from bankshot.oracle.manifests.dimension_arithmetic import evaluate
+from bankshot.oracle.manifests.reflection import check_module
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 FOLDERS = ("q4_k", "gemv", "ffn", "rwkv")
@@ -74,6 +75,23 @@ def test_the_guard_is_what_leaves_invocations_idle():
     (stores,) = by_line(done, "store", "partials")
     assert (waits.executions, waits.active_lanes) == (64 * 8, 64 * 256)
     assert (stores.executions, stores.active_lanes) == (64, 64 * 5)
+
+
+def test_one_of_51_invocations_of_the_published_kernel_has_a_block():
+    """Of the 256 invocations of a column, four load a whole block of 36 words, and one the half. Each of eight
+    subgroups stores its sum."""
+    done = run("q4_fused_published", {"M": 1, "N": 64, "K": 1152})
+    assert sum(site.active_lanes for site in by_line(done, "load", "W")) == 64 * 5 * 36
+    assert sum(site.active_lanes for site in by_line(done, "store", "partials")) == 64 * 8
+
+
+def test_a_guard_that_returns_is_no_wgsl():
+    """Invocations that have no block cannot leave before the barrier at which the others wait."""
+    case = case_of("q4_fused", {"M": 1, "N": 64, "K": 1152})
+    text, guard = check_module(case.kernel).source.text, "if thread < blocks {\n        partials"
+    assert guard in text
+    with pytest.raises(bankshot.WgslError, match="uniform"):
+        bankshot.check(text.replace(guard, guard.replace("<", ">=").replace("{", "{ return; } {")))
 
 
 def test_blocks_dealt_whole_leave_three_of_eight_invocations_idle():
@@ -153,7 +171,11 @@ def test_subgroups_add_in_the_order_of_the_adapter(lavapipe, name, sizes):
 SIZES = {"lavapipe": 8, "intel": 16, "nvidia": 32, "amd-cdna": 64}
 
 
-@pytest.mark.parametrize("name", ["gemv_subgroup", "gemv_subgroup_multicol", "matmul_vec_fp16_subgroup"])
+ANY_SUBGROUP = ["gemv_subgroup", "gemv_subgroup_multicol", "matmul_vec_fp16_subgroup", "gemv_subgroup_published",
+                "q4_fused_published"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANY_SUBGROUP)
 def test_subgroups_of_every_size_will_do(name):
     case = case_of(name, {"N": 33, "K": 264})
     truth = references.find(case.kernel.reference)(case.arrays, case.shape.dims)["Y"]
@@ -275,6 +297,19 @@ def test_a_workgroup_for_four_rows_shares_a_token_and_a_tree():
     assert (alone["barriers"], published["barriers"]) == (64 * 7, 64 // 4 * 8)
 
 
+@pytest.mark.parametrize(("kind", "word"), [("int8", 4), ("nf4", 8)])
+def test_four_rows_share_the_loads_in_every_format(kind, word):
+    """A word has four or eight weights. Each request for one comes with one for the word of its block's scale."""
+    sizes = {"M": 1, "N": 64, "K": 1024}
+    done = run(f"matmul_vec_{kind}_published", sizes)
+    assert sum(site.active_lanes for site in by_line(done, "load", "W")) == 64 * 1024 // word
+    requests = 4 * 64 * 1024 // word
+    assert done.counters["global_bytes"] == 2 * requests + 1024 * 4 * 64 // 4 + 64 * 4
+    alone = run(f"matmul_vec_{kind}", sizes)
+    assert alone.counters["barriers"] == 64 * 7
+    assert done.counters["barriers"] == 64 // 4 * (9 if kind == "nf4" else 8)
+
+
 def test_four_rows_share_the_loads_of_one_token():
     sizes = {"M": 1, "N": 64, "K": 2048}
     alone, single = (run(f"matmul_vec_fp16{end}", sizes).counters for end in ("", "_single"))
@@ -288,10 +323,13 @@ def test_four_rows_share_the_loads_of_one_token():
 # One word of weights among so many: the last of a block, or one in the middle of every other block.
 LOST = {
     "q4_fused_multicol": (36, 35),
+    "q4_fused_published": (36, 35),
     "q4_fused_multicol_published": (36, 35),
     "matmul_vec_q8_0": (17, 4),
     "matmul_vec_int8": (32, 31),
     "matmul_vec_nf4": (8, 7),
+    "matmul_vec_int8_published": (32, 31),
+    "matmul_vec_nf4_published": (8, 7),
 }
 
 

@@ -1,0 +1,72 @@
+"""What limits a kernel where layouts do not: how far apart lanes access memory, and how much a device has in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...sim.fast_dataclass import frozen
+from ...sim.models.occupancy import occupancy
+from ...sim.utilization.utilization import grid_fill
+from ..gpu_counters.access_trace import Request
+
+if TYPE_CHECKING:
+    from ...sim.ir.sites import SourceSite
+    from ...sim.run.result import Run
+
+MOST_PLACES = 3  # whose strides are shown
+
+
+@frozen
+class Stride:
+    """How far apart adjacent lanes access memory at a place: `bytes`, None where it is not the same for all of them."""
+
+    site: SourceSite
+    bytes: int | None
+
+    @property
+    def words(self) -> str:
+        place = f"{self.site.kind} of {self.site.variable} in line {self.site.line}"
+        if self.bytes is None:
+            return f"{place}: adjacent lanes access addresses without a common distance"
+        return f"{place}: adjacent lanes access addresses that are {self.bytes:,} bytes apart"
+
+
+@frozen
+class Residency:
+    """The workgroups that a core holds, as a share of its subgroups, by what they are limited; and how full the grid
+    leaves the device, 1 for all of it, None where the cores are not known. `tail` says so in words."""
+
+    workgroups: int
+    fraction: float
+    limited_by: tuple[str, ...]
+    fill: float | None
+    tail: str
+
+
+def residency(run: Run, workgroup_bytes: int) -> Residency:
+    """Return the residency of a run's grid if its workgroups took so many bytes. Registers are not known."""
+    fits = occupancy(run.device, run.pipeline.workgroup_size, workgroup_bytes)
+    fill, tail = grid_fill(int(run.counters["workgroups"]), run.device, fits)
+    return Residency(fits.workgroups, fits.fraction, fits.limited_by, fill, tail)
+
+
+def scattered(run: Run) -> list[int]:
+    """Return the numbers of the places whose accesses touch most sectors more than they would side by side."""
+    numbers = {id(site): number for number, site in enumerate(run.program.sites)}
+    excess = [(site.global_sectors - site.global_ideal_sectors, numbers[id(site.site)]) for site in run.sites]
+    return [number for beyond, number in sorted(excess, reverse=True)[:MOST_PLACES] if beyond > 0]
+
+
+def strides(requests: Iterable[Request]) -> tuple[Stride, ...]:
+    """Return the stride of each place of these requests."""
+    found: dict[int, tuple[SourceSite, set[int]]] = {}
+    for each in requests:
+        both = each.active[1:] & each.active[:-1]
+        apart = np.diff(each.addresses)[both]
+        found.setdefault(id(each.site), (each.site, set()))[1].update(map(int, np.unique(np.abs(apart))))
+    return tuple(
+        Stride(site, next(iter(apart)) if len(apart) == 1 else None) for site, apart in found.values() if apart
+    )

@@ -1,0 +1,179 @@
+"""The result of `bankshot advise` is the best of the space that it searches: brute force finds none that is better.
+
+Brute force changes the pitch in the text, and moves the elements of recorded accesses by every swizzle, one at a time;
+the device's rule counts each access. The search is restricted to a few pitches, so that all can be run here.
+"""
+
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.oracle.advise import layout_search
+from bankshot.oracle.advise.layout_search import Options, advise
+from bankshot.oracle.gpu_counters.access_trace import trace
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.sim.models import DEVICES
+from bankshot.sim.wgsl import types
+from tests.advise.kernels import KERNELS, text_of
+from tests.advise.test_advise import command
+
+NVIDIA = DEVICES["nvidia"]
+GRID = (2, 1, 1)
+MORE = 3  # pitches beyond the kernel's own
+EVERYWHERE = 16_384
+FOLDER = TemporaryDirectory()
+
+
+@cache
+def case_of(text):
+    file = Path(mkdtemp(dir=FOLDER.name)) / "kernel.wgsl"
+    file.write_text(text)
+    (plan,) = plans([file], Request(grid=GRID))
+    return plan.case(plan.shapes[0])
+
+
+@cache
+def run(text):
+    case = case_of(text)
+    return bankshot.simulate(text, grid=case.grid, bindings=case.bindings, probes=("banks", "races", "bounds"))
+
+
+@cache
+def advised(name):
+    pitch = KERNELS[name][3]
+    values = (0, 0) if pitch is None else (pitch, pitch + MORE)
+    return advise(case_of(text_of(name)), Options(values=values))
+
+
+# ---- brute force -----------------------------------------------------------------------------------------
+
+
+def bits_moved(index, terms):
+    """`index ^ ((index >> shift) & (2^bits - 1)) << left`, for each of the terms."""
+    moved = index
+    for shift, bits, left in terms:
+        moved = moved ^ (((index >> shift) & ((1 << bits) - 1)) << left)
+    return moved
+
+
+def swizzles(length, row, stride):
+    """Every pair of terms, and every single one, that adds higher bits of an index to lower ones, moves whole words,
+    and permutes the elements of each row."""
+    rows = np.arange(length).reshape(-1, row)
+    found = []
+    for shift in range(1, 12):
+        for bits in range(1, 6):
+            for left in range(6 - bits):
+                moved = bits_moved(rows, [(shift, bits, left)])
+                permutes = (np.sort(moved, axis=1) == rows).all()
+                if left + bits <= shift and (1 << left) * stride >= 4 and permutes and (moved != rows).any():
+                    found.append((shift, bits, left))
+    return [[]] + [[term] for term in found] + list(combinations(found, 2))
+
+
+def cost(request, elements, offsets, stride):
+    """The wavefronts of an access if its elements are stored elsewhere."""
+    addresses, active = np.maximum(elements * stride + offsets, 0), request.active
+    if request.site.takes_turns:
+        return NVIDIA.shared_atomic_wavefronts(addresses, active)
+    return NVIDIA.shared_wavefronts(addresses, request.site.bytes_per_lane, active, request.site.kind == "store")
+
+
+def costs_of_words(words):
+    """The words that active lanes request of the busiest bank, for distinct words by swizzle and lane."""
+    banks = words % 32
+    return np.max([(banks == bank).sum(axis=1) for bank in range(32)], axis=0)
+
+
+def requests_of(text, array):
+    """The accesses to an array in all workgroups, each with the times it occurs. Lanes that ask for one word do so in
+    every layout, so that one of them stands for all where an access has 4 bytes."""
+    requests = {}
+    for group in range(GRID[0]):
+        for each in trace(case_of(text), (group, 0, 0)).of(array):
+            of_words = each.site.bytes_per_lane <= 4 and not each.site.takes_turns
+            asked = np.unique(each.addresses[each.active] // 4) if of_words else each.addresses
+            key = (of_words or each.site.kind, each.site.bytes_per_lane, asked.tobytes())
+            requests[key] = (each, of_words, asked, requests.get(key, (0, 0, 0, 0))[3] + 1)
+    return requests.values()
+
+
+@cache
+def costs_of_swizzles(text, array):
+    """The wavefronts of an array in all workgroups, as written and by each swizzle."""
+    held = next(type_ for v, type_ in run(text).pipeline.store_types.items() if v.name == array)
+    nested = isinstance(held.elem, types.Array)
+    row, rows = (held.elem.count, held.count) if nested else (held.count, 1)
+    stride = types.stride_of(held.elem if nested else held)
+    every = swizzles(rows * row, row, stride)
+    table = np.array([bits_moved(np.arange(rows * row), terms) for terms in every], np.int32)
+    total = np.zeros(len(every), int)
+    for each, of_words, asked, count in requests_of(text, array):
+        if of_words:
+            elements, offsets = 4 * asked // stride, 4 * asked % stride
+            total += count * costs_of_words((table[:, elements] * stride + offsets) // 4)
+        else:
+            elements, offsets = np.where(each.active, asked // stride, 0), asked % stride
+            total += [count * cost(each, moved, offsets, stride) for moved in table[:, elements]]
+    return total
+
+
+def wavefronts(ran, array):
+    return sum(site.shared_wavefronts for site in ran.sites if site.name == array)
+
+
+def least(name, array):
+    """The fewest wavefronts of an array: of each pitch, and of each swizzle of the text and of the narrowest rows."""
+    pitch, written = KERNELS[name][3], run(text_of(name))
+    least = costs_of_swizzles(text_of(name), array).min()
+    limit = max(EVERYWHERE, written.counters["workgroup_memory_bytes"])
+    for value in range(pitch, pitch + MORE + 1) if pitch else ():
+        ran = run(text_of(name, value))
+        keeps = (ran.outputs["y"].view(np.uint32) == written.outputs["y"].view(np.uint32)).all()
+        fits = ran.counters["workgroup_memory_bytes"] <= limit
+        if keeps and fits and not ran.findings:
+            least = min(least, wavefronts(ran, array))
+    return least
+
+
+ARRAYS = {"attention scores": ["queries", "keys"], "attention values": ["weights", "values"],
+          "private histograms": ["bins"], "atomic histogram": ["bins"]}  # fmt: skip
+SEARCHED = [(name, array) for name in KERNELS for array in ARRAYS.get(name, ["tile"])]
+
+
+@pytest.mark.parametrize(("name", "array"), SEARCHED)
+def test_no_layout_of_the_space_is_better(name, array):
+    found = [each for each in advised(name).advice if each.array == array]
+    written = wavefronts(run(text_of(name)), array)
+    assert min([written, *(each.best.wavefronts for each in found)]) == least(name, array)
+    assert all(each.exact for each in found)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_recorded_accesses_cost_what_the_run_counts(name):
+    """Else brute force would compare with accesses that are not those of the kernel."""
+    array = ARRAYS.get(name, ["tile"])[0]
+    assert costs_of_swizzles(text_of(name), array)[0] == wavefronts(run(text_of(name)), array)
+
+
+def test_a_search_that_saw_one_workgroup_is_said_to_be_a_heuristic(monkeypatch):
+    """The second workgroup gathers by other data, and its accesses are not recorded."""
+    monkeypatch.setattr(layout_search, "_ROWS_OF_ALL", 64)
+    case = case_of(text_of("gather"))
+    (advice,) = advise(case, Options(values=(0, 0))).advice
+    assert (advice.exact, advice.best.excess > 0) == (False, True)
+    told = command("advise", case.kernel.source, "--grid", "2", "--pads", "0..0")
+    assert "a heuristic: swizzles were chosen by the accesses of the first workgroup" in told.output
+    whole = command("advise", case_of(text_of("transpose")).kernel.source, "--grid", "2", "--pads", "32..33")
+    assert "no layout that was searched takes fewer wavefronts" in whole.output
+
+
+def test_a_layout_without_excess_is_the_best_whatever_was_recorded(monkeypatch):
+    monkeypatch.setattr(layout_search, "_ROWS_OF_ALL", 64)
+    (advice,) = advise(case_of(text_of("transpose")), Options(values=(32, 33))).advice
+    assert (advice.complete, advice.best.excess, advice.exact) == (False, 0, True)

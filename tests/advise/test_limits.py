@@ -1,0 +1,102 @@
+"""What `bankshot advise` names where layouts are not the cause: strides, atomics, idle lanes, tail waves, residency."""
+
+import json
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.oracle.advise.limits import MOST_PLACES, residency, scattered
+from tests.advise.test_advise import FORMS, command
+
+HEAD = """\
+@group(0) @binding(0) var<storage, read> x: array<f32, 8192>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32, 64>;
+@group(0) @binding(2) var<storage, read_write> counts: array<atomic<u32>, 64>;
+"""
+MAIN = "@compute @workgroup_size({size}) fn main(@builtin(local_invocation_index) i: u32) {{ {body} }}\n"
+
+
+def text(body, size=64, declared=""):
+    return HEAD + declared + MAIN.format(size=size, body=body)
+
+
+def shown(tmp_path, body, size=64, grid="1", declared=""):
+    file = tmp_path / "kernel.wgsl"
+    file.write_text(text(body, size, declared))
+    return command("advise", file, "--grid", grid).stdout
+
+
+# The body of a kernel, and the line that says what is the cause.
+CAUSES = {
+    "a stride": ("y[i] = x[i * 128u];",
+                 "stride: load of x in line 4: adjacent lanes access addresses that are 512 bytes apart"),
+    "a stride downward": ("y[i] = x[8191u - i * 2u];",
+                          "stride: load of x in line 4: adjacent lanes access addresses that are 8 bytes apart"),
+    "no stride": ("y[i] = x[i * i];",
+                  "stride: load of x in line 4: adjacent lanes access addresses without a common distance"),
+    "lines that are not coalesced": ("y[i] = x[i * 128u];", "32 sectors per request, where 4 would do"),
+    "atomics": ("atomicAdd(&counts[0], i);", "turns per request, as lanes wait for each other on one word"),
+    "a guard": ("if i >= 5u { return; } y[i] = x[i] * 2.0;", "lanes behind a guard"),
+    "divergence": ("var s = 0.0; for (var k = 0u; k < i; k++) { s += x[k]; } y[i] = s;", "lanes diverged"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_the_cause_is_named(name, tmp_path):
+    body, words = CAUSES[name]
+    assert words in shown(tmp_path, body)
+
+
+def test_lanes_past_the_workgroup_are_named(tmp_path):
+    assert "lanes past the workgroup" in shown(tmp_path, "y[i] = x[i];", size=40)
+
+
+def test_adjacent_accesses_have_no_stride(tmp_path):
+    """They touch no sector more than they must."""
+    assert "stride" not in shown(tmp_path, "y[i] = x[i];")
+
+
+def test_one_workgroup_leaves_most_of_the_device_idle(tmp_path):
+    """An H200 has 132 cores; each holds 32 workgroups of two subgroups."""
+    told = shown(tmp_path, "y[i] = x[i];")
+    assert "limits: 32 resident workgroups per core (100% of its subgroups)" in told
+    assert "tail: 1 workgroup takes 4,224 places (0.0% of all waves)" in told
+
+
+def test_workgroup_memory_limits_residency(tmp_path):
+    """A core of an H200 has 228 KiB, and keeps 1 KiB for each workgroup: 13 workgroups of 16 KiB are resident."""
+    declared = "var<workgroup> tile: array<f32, 4096>;\n"
+    told = shown(tmp_path, "tile[i] = x[i]; workgroupBarrier(); y[i] = tile[63u - i];", declared=declared)
+    assert "limits: 13 resident workgroups per core (41% of its subgroups), limited by workgroup memory" in told
+
+
+def run_of(body):
+    bindings = {"x": np.zeros(8192, np.float32), "y": np.zeros(64, np.float32), "counts": np.zeros(64, np.uint32)}
+    return bankshot.simulate(text(body), grid=1, bindings=bindings)
+
+
+def test_less_memory_makes_room_for_more_workgroups():
+    """17 of 13 KiB and of the 1 KiB that is kept would be 238; 16 are 224."""
+    run = run_of("y[i] = x[i];")
+    assert [residency(run, size).workgroups for size in (16_384, 13 * 1024, 0)] == [13, 16, 32]
+
+
+def test_the_places_that_touch_most_more_sectors_come_first():
+    body = " ".join(f"y[i] += x[i * {step}u];" for step in (1, 2, 4, 8, 16))
+    run = run_of(body)
+    found = [run.program.sites[number] for number in scattered(run)]
+    steps = [site.span.text for site in found]
+    assert (len(steps), MOST_PLACES) == (3, 3)
+    assert set(steps[:2]) == {"x[i * 8u]", "x[i * 16u]"}
+    assert steps[2] == "x[i * 4u]"
+
+
+def test_json_has_strides_and_residency(tmp_path):
+    file = tmp_path / "kernel.wgsl"
+    file.write_text(FORMS["const"].replace("group.x * TILE + at.x]", "(group.x * TILE + at.x) % 64u * 2u % 64u]", 1))
+    told = command("advise", file, "--grid", "2,2", "--pads", "33..33", "--json")
+    (case,) = json.loads(told.stdout)["cases"]
+    assert all(each.keys() == {"line", "name", "bytes"} for each in case["strides"])
+    now, then = case["residency"]
+    assert (now["workgroups"], then["workgroups"], now["fill"]) == (8, 8, 4 / (8 * 132))
