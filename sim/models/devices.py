@@ -72,6 +72,7 @@ ANYWHERE = {
 
 _H200_COUNTERS = "profiler counters of an H200, one warp, one instruction"
 _H200_ATTRIBUTES = "device attributes that an H200 reports"
+_H200_RESIDENCY = "times of workgroups that wait, by their memory, on an H200 through Vulkan; CUDA gives 228 KiB"
 _H200_SHEET = "NVIDIA H200 SXM data sheet"
 
 NVIDIA = profile(
@@ -86,9 +87,9 @@ NVIDIA = profile(
     line_bytes=measured(128, _H200_COUNTERS),
     fma=measured("contracted", "matmuls with fma() and with products and sums, on an H200, bit for bit"),
     texel_f16=measured("zero", "stores of random numbers on an H200 under wgpu 0.32"),
-    workgroup_bytes_per_core=measured(228 * 1024, _H200_ATTRIBUTES),
+    workgroup_bytes_per_core=measured(48 * 1024, _H200_RESIDENCY),
     workgroup_bytes_max=measured(48 * 1024, _H200_ATTRIBUTES + ": without opting in to more"),
-    workgroup_bytes_reserved=measured(1024, _H200_ATTRIBUTES),
+    workgroup_bytes_reserved=measured(0, _H200_RESIDENCY),
     workgroup_bytes_unit=assumed(128, "as in the CUDA occupancy calculator; not checked"),
     registers_per_core=measured(64 * 1024, _H200_ATTRIBUTES),
     register_unit=assumed(8, "256 registers per warp, as in the CUDA occupancy calculator; not checked"),
@@ -203,7 +204,7 @@ _IN_SOFTWARE = {
     "banks": assumed(32, _NO_CORES),
     "bank_width": assumed(4, _NO_CORES),
     "fma": assumed("separate", "like the software adapter that was measured"),
-    "workgroup_bytes_per_core": assumed(228 * 1024, _NO_CORES),
+    "workgroup_bytes_per_core": assumed(48 * 1024, _NO_CORES),
     "workgroup_bytes_max": assumed(32 * 1024, "what Mesa's software adapter reports"),
     "registers_per_core": assumed(64 * 1024, _NO_CORES),
     "threads_per_core": assumed(2048, _NO_CORES),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+import bankshot
 from bankshot.oracle.calibration.micro_benchmarks import micro_benchmarks
+from bankshot.sim.models.devices import NVIDIA
+from bankshot.sim.models.occupancy import occupancy
 from tests.hardware.measure_times import COLUMNS, CORES
 from tests.hardware.timed_families import FAMILIES
 
@@ -55,6 +59,25 @@ def test_the_families_are_those_that_were_timed(family):
     timed = {(row["family"], row["kernel"], row["shape"]): row["grid"] for row in rows(TABLES[2])}
     first = next(family(1))
     assert timed[first.family, first.kernel, first.shape] == " ".join(map(str, first.grid))
+
+
+def test_residency_changes_the_time_where_the_profile_says():
+    """Workgroups that wait for memory: sizes with the same residency take the same time, within 2%, and no others."""
+    found = [row for row in rows(TABLES[0]) if row["family"] == "residency_by_workgroup_memory"]
+    assert len(found) == 16
+    made = {f"bytes={each.parameters['bytes']:g}": each for each in micro_benchmarks(CORES)
+            if each.constant == "residency_by_workgroup_memory"}  # fmt: skip
+    times: dict[int, list[float]] = {}
+    for row in found:
+        each = made[row["shape"]]
+        size = bankshot.check(each.wgsl).pipeline(each.entry, {}).workgroup_size
+        resident = occupancy(NVIDIA, size, int(each.parameters["bytes"])).workgroups
+        times.setdefault(resident, []).append(float(row["median_us"]))
+    assert sorted(times) == [1, 2, 3, 4, 5, 6, 8, 12]
+    for each in times.values():
+        assert max(each) < 1.02 * min(each)
+    means = [sum(times[resident]) / len(times[resident]) for resident in sorted(times)]
+    assert all(more > 1.1 * less for more, less in pairwise(means))
 
 
 def test_entries_name_their_repository_and_commit():

@@ -91,7 +91,7 @@ def test_figures_that_are_assumed_as_on_nvidia_are_those_of_nvidia(device):
 KIB = 1024
 # KiB of workgroup memory per core, and at most per workgroup; KiB of 32-bit registers, threads and subgroups per core.
 CAPACITIES = {
-    "nvidia": (228, 48, 256, 2048, 64),
+    "nvidia": (48, 48, 256, 2048, 64),
     "amd-cdna": (64, 64, 512, 2048, 32),
     "amd-rdna": (64, 64, 384, 1024, 32),
     "apple": (64, 32, 384, 3072, 96),

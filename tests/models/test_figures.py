@@ -18,8 +18,10 @@ from bankshot.sim.models.roofline import place
         (32, 0, None, 32, 0.5, ("workgroups",)),
         (1, 0, None, 32, 0.5, ("workgroups",)),
         (33, 0, None, 32, 1.0, ("workgroups", "subgroups", "threads")),
-        (256, 16384, None, 8, 1.0, ("subgroups", "threads")),
-        (256, 32768, None, 6, 0.75, ("workgroup memory",)),  # 233,472 / (32,768 + 1,024) = 6.9
+        (256, 6144, None, 8, 1.0, ("subgroups", "threads", "workgroup memory")),  # 49,152 / 6,144 = 8
+        (256, 12288, None, 4, 0.5, ("workgroup memory",)),
+        (256, 12416, None, 3, 0.375, ("workgroup memory",)),  # 49,152 / 12,416 = 3.96
+        (256, 32768, None, 1, 0.125, ("workgroup memory",)),
         (256, 0, 64, 4, 0.5, ("registers",)),  # 65,536 / (64 x 256)
         (256, 0, 65, 3, 0.375, ("registers",)),  # 65 becomes 72: 65,536 / 18,432 = 3.6
         ((16, 16, 1), 0, 32, 8, 1.0, ("subgroups", "threads", "registers")),
