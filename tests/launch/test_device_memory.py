@@ -112,7 +112,7 @@ def test_large_outputs_that_are_zero_take_no_memory_before_they_are_stored_to():
 
     arrays = {"a": np.ones(1, np.uint32), "b": np.ones(1, np.uint32), "c": np.zeros(32_000_000, np.uint32)}
     bound = bind(check(SHADER).pipeline("main", {}), arrays)
-    assert not arrays["c"].any()  # its pages exist, from here on
+    assert not arrays["c"].any()  # its pages exist from now on
     before = resident()
     kept, device_memory = snapshot(bound)
     assert resident() - before < arrays["c"].nbytes // 8
