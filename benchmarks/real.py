@@ -218,16 +218,18 @@ def _inputs(module: bankshot.Module, function: typed.Function, info: wgpu_client
 
 
 def _row(shader: Shader, case: Timed, rounds: int, limit: float) -> Row:
-    """Time an entry point until its rounds or its time are used up. The first round does not count."""
+    """Time an entry point until its rounds or its time are used up. The first round, of single runs, does not count
+    unless it takes all the time.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in ("wgpu", *PROBES)}
     prepared = {name: case.prepare(probes) for name, probes in PROBES.items()}
-    end, (repeats, most) = time.perf_counter() + limit, REPEATS
+    end, repeats, (fewest, most) = time.perf_counter() + limit, 1, REPEATS
     for number in range(rounds + 1):
         taken = {"wgpu": case.on_wgpu(repeats)} | {
             name: min(timed(lambda runs=runs: runs.run(case.given)) for _ in range(repeats))
             for name, runs in prepared.items()
         }
-        repeats = max(repeats, min(most, int(WARM / max(taken["wgpu"], taken["plain"]))))
+        repeats = max(repeats, fewest, min(most, int(WARM / max(taken["wgpu"], taken["plain"]))))
         if number or time.perf_counter() > end:
             for name, each in taken.items():
                 seconds[name].append(each)
