@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 import time
 from collections import Counter
@@ -30,7 +31,7 @@ from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.corpus.candidate import Run
 from bankshot.oracle.corpus.corpus_survey import collect
 from bankshot.oracle.corpus.embedded import Shader
-from bankshot.oracle.errors import GpuError, UsageError
+from bankshot.oracle.errors import LIMIT, DriverDied, GpuError, UsageError
 from bankshot.oracle.guesses import invented_inputs
 from bankshot.sim.wgsl import typed
 from bankshot.sim.wgsl.check.pipeline import GRANTED
@@ -114,6 +115,7 @@ class Timed:
 @click.option("--adapter", default="llvmpipe", show_default=True, help="Part of the wgpu adapter's name.")
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--limit", default=20.0, show_default=True, help="Seconds of rounds for one entry point.")
+@click.option("--patience", default=60, show_default=True, help="Seconds of wgpu before an entry point is left out.")
 @click.option("--every", default=1, show_default=True, help="Time only every N-th shader.")
 @click.option("--most", type=click.IntRange(1), help="At most so many shaders of each folder, evenly spaced.")
 @click.option("--sources", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Repositories.")
@@ -124,12 +126,14 @@ def main(
     adapter: str,
     rounds: int,
     limit: float,
+    patience: int,
     every: int,
     most: int | None,
     sources: Path | None,
     into: Path | None,
 ) -> None:
     """Time the compute shaders in folders."""
+    os.environ[LIMIT] = str(patience)  # for the process that runs wgpu, which compiles some shaders for minutes
     info = wgpu_client.require_adapter(adapter)
     repositories = [] if sources is None else read_sources(sources)
     conditions = machine() | {"adapter": info.name, "workgroups": GRIDS[1][0]}
@@ -193,6 +197,8 @@ def _rows(
                 yield name, (_row(shader, case, rounds, limit), case)
             except LeftOut as reason:
                 yield name, str(reason)
+            except DriverDied:
+                yield name, "wgpu takes too long, or its driver dies"
             except GpuError:
                 yield name, "wgpu refuses it"
             except UsageError:

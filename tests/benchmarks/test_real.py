@@ -1,12 +1,13 @@
 """The benchmark of other people's kernels."""
 
+import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from bankshot.oracle.errors import UsageError
+from bankshot.oracle.errors import LIMIT, DriverDied, UsageError
 from benchmarks import real
 from benchmarks.real import Row, some, summary
 from benchmarks.real_page import PARTS, Explained, Source, page, read_sources
@@ -16,6 +17,12 @@ DOUBLE = """@group(0) @binding(0) var<storage, read> x: array<f32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x] = 2.0 * x[id.x]; }
 """
 NOTHING = "@compute @workgroup_size(64) fn main() {}"
+
+
+@pytest.fixture(autouse=True)
+def limit(monkeypatch):
+    """The command sets the limit of the process that runs wgpu; this puts it back."""
+    monkeypatch.setenv(LIMIT, "300")
 
 
 def rows(*ratios):
@@ -94,6 +101,21 @@ def test_sources_are_a_folder_a_name_and_a_commit(tmp_path):
     (tmp_path / "sources").write_text("a me/it 12\na me/it\n")
     with pytest.raises(UsageError, match="sources:2: a line must be FOLDER OWNER/NAME COMMIT"):
         read_sources(Path(tmp_path / "sources"))
+
+
+@pytest.mark.usefixtures("lavapipe")
+def test_a_kernel_that_takes_wgpu_too_long_is_left_out(tmp_path, monkeypatch):
+    (tmp_path / "double.wgsl").write_text(DOUBLE)
+    limits = []
+
+    def on_wgpu(case, repeats):
+        limits.append(os.environ[LIMIT])
+        raise DriverDied("did not answer for 7 s")
+
+    monkeypatch.setattr(real.Timed, "on_wgpu", on_wgpu)
+    done = CliRunner().invoke(real.main, [str(tmp_path), "--patience", "7"])
+    assert "double.wgsl:main: left out: wgpu takes too long, or its driver dies" in done.stderr
+    assert limits == ["7"]
 
 
 @pytest.mark.usefixtures("lavapipe")
