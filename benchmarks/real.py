@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -45,6 +45,7 @@ PROBES: dict[str, str | Sequence[str]] = {"plain": "none", "counters": COUNTERS,
 GRIDS = {0: (), 1: (128,), 2: (16, 8), 3: (8, 4, 4)}  # 128 workgroups, by the number of axes that the shader reads
 REPEATS = 3, 20  # runs of one side in a row, at least and at most: the first ones find cold caches
 WARM = 0.02  # seconds of runs in a row that suffice
+_T = TypeVar("_T")
 BUDGET = 1 << 18  # backward jumps, so that a search for inputs does not wait for an endless loop
 
 
@@ -136,7 +137,8 @@ def main(
     os.environ[LIMIT] = str(patience)  # for the process that runs wgpu, which compiles some shaders for minutes
     info = wgpu_client.require_adapter(adapter)
     repositories = [] if sources is None else read_sources(sources)
-    conditions = machine() | {"adapter": info.name, "workgroups": GRIDS[1][0]}
+    chosen = "all shaders" if most is None else f"at most {most} shaders of each, evenly spaced"
+    conditions = machine() | {"adapter": info.name, "workgroups": GRIDS[1][0], "chosen": chosen}
     rows: list[Row] = []
     slowest: list[tuple[Row, Timed]] = []
     left_out: Counter[str] = Counter()
@@ -160,7 +162,7 @@ def main(
         _write(into, rows, left_out, slowest, repositories, conditions)
 
 
-def some(shaders: Sequence[Shader], most: int | None) -> Sequence[Shader]:
+def some(shaders: Sequence[_T], most: int | None) -> Sequence[_T]:
     """Return at most so many shaders, evenly spaced; all if there is no limit."""
     return shaders if most is None else shaders[:: -(-len(shaders) // most) or 1]
 

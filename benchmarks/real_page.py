@@ -23,12 +23,12 @@ HEAD = """\
 # Times on other people's kernels
 
 Written by `python -m benchmarks.real FOLDER --sources FILE --page docs/other-kernels.md` on {cores} cores of
-{processor}, Python {python}, with a load average of {load} in the minute before, compared with {adapter}. The texts are
-those of the repositories below and are not part of this one. Each entry point gets generated inputs with which it stays
-in bounds, ends, and changes an output; both sides get the same, in grids of {workgroups} workgroups. Modules and
-pipelines are made before. The simulator's time goes from bindings to outputs, wgpu's from submission to completion.
-Each is the minimum of several interleaved rounds. *plain* computes outputs only, *counters* all counters, and *all*
-every probe with the reruns that judge findings.
+{processor}, Python {python}, with a load average of {load} in the minute before, compared with {adapter}. The texts
+are those of the repositories below and are not part of this one; {chosen}. Each entry point gets generated inputs
+with which it stays in bounds, ends, and changes an output; both sides get the same, in grids of {workgroups}
+workgroups. Modules and pipelines are made before. The simulator's time goes from bindings to outputs, wgpu's from
+submission to completion. Each is the minimum of several interleaved rounds. *plain* computes outputs only, *counters*
+all counters, and *all* every probe with the reruns that judge findings.
 """
 PARTS = {
     "run": "the kernel itself, without probes",

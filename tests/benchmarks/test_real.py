@@ -78,13 +78,15 @@ def test_the_page_names_repositories_and_explains_the_slowest(tmp_path, monkeypa
     assert cells[1] == " someone/kernels `double.wgsl:main` "
     assert "**" in slowest
     assert cells[-3:] == [" 100% ", " none ", ""]
+    assert "not part of this one; all shaders." in text
     assert "2.0 * x" not in text  # no line of the shader
 
 
 def test_the_largest_part_is_bold_and_findings_are_counted():
     seconds = dict.fromkeys(PARTS, 0.001) | {"verdicts": 0.002}
     each = Explained(rows(1)[0], seconds, {"race": 3}, 0.25)
-    conditions = {"cores": 2, "processor": "p", "python": "3", "load": 0, "adapter": "a", "workgroups": 128}
+    conditions = {"cores": 2, "processor": "p", "python": "3", "load": 0, "adapter": "a", "workgroups": 128,
+                  "chosen": "all shaders"}  # fmt: skip
     lines = list(page(rows(1), ["1 entry points"], [each], [], conditions))
     assert "| `k.wgsl:main` | 4.00 | 1.00 | 1.00 | 1.00 | **2.00** | 1.00 | 25% | 3 race |" in lines
     assert not any(line.startswith("| repository") for line in lines)
