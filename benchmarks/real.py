@@ -6,20 +6,22 @@ outputs: `plain` computes outputs only, `counters` all counters, and `all` every
 findings. Rounds of both sides are interleaved, and each figure is the least of them. A row per entry point that stays
 in bounds and ends; the others are counted by the reason why they were left out.
 
-The figures are also saved to benchmarks/output/real.json; --page writes a page, without the shaders' texts.
+The figures are also saved to benchmarks/output/real.json; --page writes a page that explains the slowest ten, without
+the shaders' texts. --sources names the repositories there: a line `FOLDER OWNER/NAME COMMIT` for each.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -29,19 +31,21 @@ from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.corpus.candidate import Run
 from bankshot.oracle.corpus.corpus_survey import collect
 from bankshot.oracle.corpus.embedded import Shader
-from bankshot.oracle.errors import GpuError, UsageError
+from bankshot.oracle.errors import LIMIT, DriverDied, GpuError, UsageError
 from bankshot.oracle.guesses import invented_inputs
 from bankshot.sim.wgsl import typed
 from bankshot.sim.wgsl.check.pipeline import GRANTED
 from bankshot.sim.wgsl.diagnostics import WgslError
 
-from .__main__ import OUTPUT
+from .__main__ import OUTPUT, machine
+from .real_page import EXPLAINED, Source, explained, page, read_sources
 from .ways import COUNTERS, timed
 
 PROBES: dict[str, str | Sequence[str]] = {"plain": "none", "counters": COUNTERS, "all": "all"}
 GRIDS = {0: (), 1: (128,), 2: (16, 8), 3: (8, 4, 4)}  # 128 workgroups, by the number of axes that the shader reads
 REPEATS = 3, 20  # runs of one side in a row, at least and at most: the first ones find cold caches
 WARM = 0.02  # seconds of runs in a row that suffice
+_T = TypeVar("_T")
 BUDGET = 1 << 18  # backward jumps, so that a search for inputs does not wait for an endless loop
 
 
@@ -86,6 +90,11 @@ class Timed:
             **options,
         )
 
+    def seconds(self, probes: str | Sequence[str], repeats: int, **options: Any) -> float:
+        """Return the least seconds of so many runs in the simulator, after one that does not count."""
+        runs = self.prepare(probes, **options)
+        return min([timed(lambda: runs.run(self.given)) for _ in range(1 + repeats)][1:])
+
     def on_wgpu(self, repeats: int) -> float:
         """Run on wgpu so many times, and return the least seconds from submission to completion."""
         run = wgpu_client.run(
@@ -107,36 +116,76 @@ class Timed:
 @click.option("--adapter", default="llvmpipe", show_default=True, help="Part of the wgpu adapter's name.")
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--limit", default=20.0, show_default=True, help="Seconds of rounds for one entry point.")
+@click.option("--patience", default=60, show_default=True, help="Seconds of wgpu before an entry point is left out.")
 @click.option("--every", default=1, show_default=True, help="Time only every N-th shader.")
-@click.option("--page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="Write a page, too.")
+@click.option("--most", type=click.IntRange(1), help="At most so many shaders of each folder, evenly spaced.")
+@click.option("--sources", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Repositories.")
+@click.option("--page", "into", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="Also a page.")
 def main(
-    folders: tuple[Path, ...], embedded: bool, adapter: str, rounds: int, limit: float, every: int, page: Path | None
+    folders: tuple[Path, ...],
+    embedded: bool,
+    adapter: str,
+    rounds: int,
+    limit: float,
+    patience: int,
+    every: int,
+    most: int | None,
+    sources: Path | None,
+    into: Path | None,
 ) -> None:
     """Time the compute shaders in folders."""
+    os.environ[LIMIT] = str(patience)  # for the process that runs wgpu, which compiles some shaders for minutes
     info = wgpu_client.require_adapter(adapter)
+    repositories = [] if sources is None else read_sources(sources)
+    chosen = "all shaders" if most is None else f"at most {most} shaders of each, evenly spaced"
+    conditions = machine() | {"adapter": info.name, "workgroups": GRIDS[1][0], "chosen": chosen}
     rows: list[Row] = []
+    slowest: list[tuple[Row, Timed]] = []
     left_out: Counter[str] = Counter()
-    found = [shader for collection in collect(folders, embedded) for shader in collection.shaders]
+    found = [shader for collection in collect(folders, embedded) for shader in some(collection.shaders, most)]
     for shader in found[::every]:
-        for name, row in _rows(shader, info, rounds, limit):
-            if isinstance(row, Row):
-                rows.append(row)
-                click.echo(_line(row))
-            else:
-                left_out[row] += 1
-                click.echo(f"{name}: left out: {row}", err=True)
+        for name, found in _rows(shader, info, rounds, limit):
+            if isinstance(found, str):
+                left_out[found] += 1
+                click.echo(f"{name}: left out: {found}", err=True)
+                continue
+            rows.append(found[0])
+            slowest = sorted([*slowest, found], key=lambda each: -each[0].ratio("all"))[:EXPLAINED]
+            click.echo(_line(found[0]))
     if not rows:
         raise UsageError("no entry point could be timed")
     for line in summary(rows, left_out):
         click.echo(line)
     OUTPUT.mkdir(exist_ok=True)
     (OUTPUT / "real.json").write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
-    if page is not None:
-        page.write_text("\n".join(_page(rows, left_out)) + "\n", encoding="utf-8")
+    if into is not None:
+        _write(into, rows, left_out, slowest, repositories, conditions)
 
 
-def _rows(shader: Shader, info: wgpu_client.AdapterInfo, rounds: int, limit: float) -> Iterator[tuple[str, Row | str]]:
-    """Yield the row of each compute entry point, or the reason why it is left out, with its name."""
+def some(shaders: Sequence[_T], most: int | None) -> Sequence[_T]:
+    """Return at most so many shaders, evenly spaced; all if there is no limit."""
+    return shaders if most is None else shaders[:: -(-len(shaders) // most) or 1]
+
+
+def _write(
+    into: Path,
+    rows: list[Row],
+    left_out: Counter[str],
+    slowest: list[tuple[Row, Timed]],
+    sources: list[Source],
+    conditions: dict[str, Any],
+) -> None:
+    """Write the page."""
+    reasons = [explained(row, case) for row, case in slowest]
+    lines = page(rows, summary(rows, left_out), reasons, sources, conditions)
+    into.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    click.echo(f"written to {into}")
+
+
+def _rows(
+    shader: Shader, info: wgpu_client.AdapterInfo, rounds: int, limit: float
+) -> Iterator[tuple[str, tuple[Row, Timed] | str]]:
+    """Yield the row of each compute entry point and its inputs, or why it is left out, with its name."""
     try:
         module = bankshot.check(shader.text, uniformity="warning")
     except WgslError:
@@ -146,9 +195,12 @@ def _rows(shader: Shader, info: wgpu_client.AdapterInfo, rounds: int, limit: flo
         if function.stage == "compute":
             name = f"{shader.name}:{function.name}"
             try:
-                yield name, _row(shader, _inputs(module, function, info), rounds, limit)
+                case = _inputs(module, function, info)
+                yield name, (_row(shader, case, rounds, limit), case)
             except LeftOut as reason:
                 yield name, str(reason)
+            except DriverDied:
+                yield name, "wgpu takes too long, or its driver dies"
             except GpuError:
                 yield name, "wgpu refuses it"
             except UsageError:
@@ -174,16 +226,18 @@ def _inputs(module: bankshot.Module, function: typed.Function, info: wgpu_client
 
 
 def _row(shader: Shader, case: Timed, rounds: int, limit: float) -> Row:
-    """Time an entry point until its rounds or its time are used up. The first round does not count."""
+    """Time an entry point until its rounds or its time are used up. The first round, of single runs, does not count
+    unless it takes all the time.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in ("wgpu", *PROBES)}
     prepared = {name: case.prepare(probes) for name, probes in PROBES.items()}
-    end, (repeats, most) = time.perf_counter() + limit, REPEATS
+    end, repeats, (fewest, most) = time.perf_counter() + limit, 1, REPEATS
     for number in range(rounds + 1):
         taken = {"wgpu": case.on_wgpu(repeats)} | {
             name: min(timed(lambda runs=runs: runs.run(case.given)) for _ in range(repeats))
             for name, runs in prepared.items()
         }
-        repeats = max(repeats, min(most, int(WARM / max(taken["wgpu"], taken["plain"]))))
+        repeats = max(repeats, fewest, min(most, int(WARM / max(taken["wgpu"], taken["plain"]))))
         if number or time.perf_counter() > end:
             for name, each in taken.items():
                 seconds[name].append(each)
@@ -206,16 +260,6 @@ def summary(rows: Sequence[Row], left_out: Counter[str]) -> list[str]:
 def _line(row: Row) -> str:
     ratios = "".join(f"{row.ratio(name):>9.2f}" for name in PROBES)
     return f"{1e3 * row.wgpu:>9.2f} ms{ratios}  {row.shader}:{row.entry}"
-
-
-def _page(rows: Sequence[Row], left_out: Counter[str]) -> Iterator[str]:
-    """Yield the lines of a page in Markdown."""
-    yield from ("# Times on other people's kernels", "", "```text", *summary(rows, left_out), "```", "")
-    yield "| kernel | wgpu, ms | " + " | ".join(PROBES) + " |"
-    yield "| --- |" + " ---: |" * (1 + len(PROBES))
-    for row in sorted(rows, key=lambda row: -row.ratio("all")):
-        ratios = " | ".join(f"{row.ratio(name):.2f}" for name in PROBES)
-        yield f"| `{row.shader}:{row.entry}` | {1e3 * row.wgpu:.2f} | {ratios} |"
 
 
 if __name__ == "__main__":

@@ -13,12 +13,13 @@ import numpy as np
 
 from ..analysis.influence import Influence
 from ..bindings.binding import Key
+from ..fast_dataclass import entity, frozen
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.schedules import LOCKSTEP, MIRRORED, REVERSED, SERIAL, SIDE_BY_SIDE, Schedule, schedule
 from ..wgsl.diagnostics import Note
-from .effort import affordable
+from .effort import Effort, work
 from .finding import Finding
 from .races import find_races
 from .replay import differences, rerun_budget
@@ -34,9 +35,19 @@ _MOST_FINE = 24
 _MOST_UNITS = 1 << 12  # subgroups or workgroups that take turns in a dispatch of more invocations than `_MOST_SERIAL`
 
 
+@frozen
+class Found:
+    """Findings, and how many orders of atomic operations were not tried, because they take too long. `untried`: 0 if
+    outputs are known to depend on the order.
+    """
+
+    findings: list[Finding]
+    untried: int = 0
+
+
 def find_order_dependence(
     run: Runner, influence: Callable[[], Influence], launch: Launch, outcome: Outcome, others: Sequence[Finding]
-) -> list[Finding]:
+) -> Found:
     """Return a finding for each set of outputs that changes, at the most telling operation that influences them, and
     the races that only the other order shows.
 
@@ -45,18 +56,20 @@ def find_order_dependence(
     """
     decided = any(each.code in (RACE.code, OUT_OF_BOUNDS.code) and each.verdict not in _HARMLESS for each in others)
     if not launch.program.order_dependent_atomics or decided:
-        return []
+        return Found([])
     pairs = find_unordered(run, influence())
     outputs = {launch.variable_of(key) for key in launch.outputs()}
     if not any(pair.influences & outputs for pair in pairs):
-        return []
+        return Found([])
     known = {each.race_places for each in others if each.code == RACE.code}
-    for how, changes in _changes(run, launch, outcome, pairs):
+    orders = _Orders(launch, outcome)
+    for how, changes in _changes(run, orders, pairs):
         groups = by_cause(pairs, frozenset(launch.variable_of(key) for key in changes))
         if groups:
             found = [_of_group(group, influence(), launch, changes) for group in groups]
-            return [*found, *(race for race in _races(run, how) if race.race_places not in known)]
-    return []
+            races = [race for race in _races(run, how) if race.race_places not in known]
+            return Found([*found, *races])
+    return Found([], orders.untried)
 
 
 def blame(run: Runner, influence: Influence, launch: Launch, changes: dict[Key, str]) -> list[Finding]:
@@ -70,19 +83,37 @@ def blame(run: Runner, influence: Influence, launch: Launch, changes: dict[Key, 
     return [_of_group(group, influence, launch, changes) for group in groups]
 
 
-def _changes(
-    run: Runner, launch: Launch, outcome: Outcome, pairs: list[Unordered]
-) -> Iterator[tuple[Changes, dict[Key, str]]]:
+@entity
+class _Orders:
+    """The orders in which a finished run is repeated. `untried`: how many take too long."""
+
+    launch: Launch
+    outcome: Outcome
+    untried: int = 0
+
+    def affordable(self, orders: Iterable[Schedule], workgroups: int | None = None) -> Iterator[Schedule]:
+        """Yield the orders, from the first on, whose work fits the limit in all."""
+        effort, fits = Effort.of(self.launch, self.outcome), True
+        for order in orders:
+            fits = fits and effort.take(work(self.launch, self.outcome, order, workgroups))
+            if fits:
+                yield order
+            else:
+                self.untried += 1
+
+
+def _changes(run: Runner, orders: _Orders, pairs: list[Unordered]) -> Iterator[tuple[Changes, dict[Key, str]]]:
     """Yield the reruns in other orders in which outputs change, and how they do in words."""
-    alike: Changes = {"budget": rerun_budget(launch, outcome)}
+    launch = orders.launch
+    alike: Changes = {"budget": rerun_budget(launch, orders.outcome)}
     serial = launch.invocations <= _MOST_SERIAL
     yield from _changes_in(run, alike, launch, _WIDE)
     fine = _serial(launch) if serial else _by_units(launch)
-    yield from _changes_in(run, alike, launch, affordable(launch, outcome, fine))
+    yield from _changes_in(run, alike, launch, orders.affordable(fine))
     if not serial and (few := _workgroups_of(pairs, launch)):
         alike["chosen"] = np.array(few, np.int64)
         alone, _ = run(frozenset(), **alike)
-        yield from _changes_in(run, alike, alone, affordable(launch, outcome, _serial(alone), len(few)))
+        yield from _changes_in(run, alike, alone, orders.affordable(_serial(alone), len(few)))
 
 
 def _serial(launch: Launch) -> tuple[Schedule, ...]:

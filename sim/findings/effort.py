@@ -6,8 +6,6 @@ every machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from ..fast_dataclass import entity
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
@@ -17,7 +15,6 @@ from ..machine import layout as at
 _TIMES = 8  # as much work as the run itself
 _LEAST = 1 << 26  # work that every dispatch may have done: about 10 ms
 _FIXED = 1 << 20  # work that takes as long as to begin a run
-_OF_CHANGES = 1 << 30  # work of the runs of changed texts that search for cures
 _PROBED = 4  # times the work of a run without probes
 _FEWEST = 6  # runs of changed texts
 _BEGINNING = 16  # lanes that take as long to compute as an instruction takes to begin
@@ -47,15 +44,16 @@ def limit(launch: Launch, outcome: Outcome) -> float:
     return float("inf") if launch.options.thorough else max(_LEAST, _TIMES * work(launch, outcome))
 
 
-def runs_of_changes(launch: Launch, outcome: Outcome, workgroups: int | None, most: int) -> int:
-    """Return how many changed texts may run, of this many workgroups."""
-    each = _PROBED * work(launch, outcome, workgroups=workgroups)
-    return most if launch.options.thorough else min(most, max(_FEWEST, _OF_CHANGES // each))
+def probed_work(launch: Launch, outcome: Outcome, workgroups: int | None = None) -> int:
+    """Estimate the work of a rerun that looks for findings."""
+    return max(_FIXED, _PROBED * work(launch, outcome, workgroups=workgroups))
 
 
 @entity
 class Effort:
-    """The work that reruns may still do. Those of all findings of a run share it."""
+    """The work that reruns may still do. Those that answer one kind of question share it: the verdicts of all findings,
+    the order of atomic operations, and changes of the text.
+    """
 
     left: float
 
@@ -72,14 +70,10 @@ class Effort:
         self.left -= work
         return True
 
+    def spend(self, work: int) -> None:
+        """Take this much work for reruns that are made in any case."""
+        self.left = max(0, self.left - work)
 
-def affordable(
-    launch: Launch, outcome: Outcome, orders: Iterable[Schedule], workgroups: int | None = None
-) -> Iterator[Schedule]:
-    """Yield the orders, from the first on, whose work fits the limit in all."""
-    left = limit(launch, outcome)
-    for order in orders:
-        left -= work(launch, outcome, order, workgroups)
-        if left < 0:
-            return
-        yield order
+    def changed_texts(self, each: int, most: int) -> int:
+        """Return how many changed texts may run that each do this much work: some in any case."""
+        return most if self.left == float("inf") else int(min(most, max(_FEWEST, self.left // each)))

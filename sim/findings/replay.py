@@ -262,6 +262,7 @@ def rerun_budget(launch: Launch, outcome: Outcome) -> int:
 
 
 _UNSIGNED: dict[int, np.dtype[Any]] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+_WIDEST = _UNSIGNED[8]
 NO_END = "it does not terminate"
 
 
@@ -276,6 +277,9 @@ def _difference(name: str, before: Output, after: Output) -> str | None:
     """Say which elements of an output differ in their bits; None where none does."""
     ours, theirs = (np.frombuffer(x, np.uint8) if isinstance(x, bytes) else np.asarray(x) for x in (before, after))
     ours, theirs = ours.ravel(), theirs.ravel()
+    wide = ours.nbytes and ours.nbytes % _WIDEST.itemsize == 0
+    if wide and np.array_equal(ours.view(_WIDEST), theirs.view(_WIDEST)):
+        return None  # as most often, in less than half of the time
     bits = _UNSIGNED.get(ours.dtype.itemsize) or np.dtype((np.void, ours.dtype.itemsize))
     places = np.flatnonzero(ours.view(bits) != theirs.view(bits))
     if not places.size:

@@ -47,20 +47,23 @@ def make_device_memory(bound: list[Bound]) -> DeviceMemory:
     """Allocate memory for all bindings and copy their contents."""
     device_memory, pairs = _laid_out(bound)
     is_zeroed = device_memory.words.nbytes > _FRESH
-    _copy([pair for each, pair in zip(bound, pairs, strict=True) if not (is_zeroed and isinstance(each, Blank))])
+    _copy([p for each, p in zip(bound, pairs, strict=True) if not (is_zeroed and isinstance(each, Blank))], is_zeroed)
     return device_memory
 
 
 def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
     """Copy the bindings. Returns them, and the memory that holds the copies.
 
-    Data of a read-only binding is a view of that memory; a writable one has a copy of its own, too.
+    Data of a read-only binding is a view of that memory; a writable one has a copy of its own, too. Where large
+    bindings are zero, as outputs often are, neither takes any memory.
     """
     device_memory, pairs = _laid_out(bound)
+    is_zeroed = device_memory.words.nbytes > _FRESH
+    make = np.zeros if is_zeroed else np.empty
     kept: list[Bound] = []
     for each, (part, data) in zip(bound, pairs, strict=True):
-        kept.append(each.with_data(np.empty_like(data) if each.writable else part))
-    _copy(pairs + [(new.data, old.data) for new, old in zip(kept, bound, strict=True) if old.writable])
+        kept.append(each.with_data(make(len(data), np.uint8) if each.writable else part))
+    _copy(pairs + [(new.data, old.data) for new, old in zip(kept, bound, strict=True) if old.writable], is_zeroed)
     return kept, device_memory
 
 
@@ -82,8 +85,11 @@ def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes
     return DeviceMemory(places, words), pairs
 
 
-def _copy(pairs: list[tuple[Bytes, Bytes]]) -> None:
-    """Copy each pair's second member into the first, on as many threads as pay off."""
+def _copy(pairs: list[tuple[Bytes, Bytes]], is_zeroed: bool) -> None:
+    """Copy each pair's second member into the first, on as many threads as pay off.
+
+    `is_zeroed`: the first members are zero, in pages that exist only once something is stored there.
+    """
     size = sum(len(data) for _, data in pairs)
     if size < 2 * _WORTH:
         for into, data in pairs:
@@ -95,6 +101,7 @@ def _copy(pairs: list[tuple[Bytes, Bytes]]) -> None:
 
     def work() -> None:
         for into, data in left:
-            into[:] = data
+            if not is_zeroed or data.view(np.bool_).any():  # which ends at the first byte that is not 0
+                into[:] = data
 
     run_on_threads(work, threads)

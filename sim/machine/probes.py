@@ -90,6 +90,9 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
         first = first_of(config)
         for lane in range(lanes):
             p.working[first + lane] |= mask[lane]
+    if size == 1:
+        count_single(mask, through, lanes, tally)
+        return
     for w in range((lanes + size - 1) // size):
         present = 0
         for start in range(w * size, min((w + 1) * size, lanes), subgroup):
@@ -105,6 +108,18 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
                 present += end - start
         tally[at.PRESENT] += present
         tally[at.LAUNCHED] += size * (present > 0)
+
+
+@inlined
+def count_single(mask, through, lanes, tally):
+    """`count_some` for workgroups of one invocation, each of which is a subgroup."""
+    active = stayed = np.uint32(0)
+    for lane in range(lanes):
+        active += mask[lane]
+        stayed += mask[lane] & through[lane]
+    tally[at.STAYED] += np.int64(stayed)
+    for column in (at.EXECUTIONS, at.ACTIVE, at.PRESENT, at.LAUNCHED):
+        tally[column] += np.int64(active)
 
 
 @compiled

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..cures.causes import connected
 from ..cures.changed_texts import changed
 from ..cures.search import Cures
+from ..findings.effort import Effort, probed_work
 from ..findings.finding import Finding
 from ..findings.races import find_races
 from ..findings.replay import Judge
@@ -25,8 +26,11 @@ _MOST = 4  # causes that are judged apart
 _Places = tuple[frozenset[tuple[int, int]], bool]
 
 
-def judged_apart(dispatch: Dispatch, budget: int, found: Cures) -> dict[Finding, Finding]:
-    """Return the races whose verdict changes where all other causes are cured, each with the new one."""
+def judged_apart(dispatch: Dispatch, budget: int, effort: Effort, found: Cures) -> dict[Finding, Finding]:
+    """Return the races whose verdict changes where all other causes are cured, each with the new one.
+
+    `effort`: the work that runs of changed texts may still do. A race that it does not suffice for says so.
+    """
     uncured = connected(found.left)
     causes = [cause for cause in (*(cure.races for cure in found.cures), *uncured) if _harms(cause)]
     if not 2 <= len(causes) <= _MOST:
@@ -36,7 +40,7 @@ def judged_apart(dispatch: Dispatch, budget: int, found: Cures) -> dict[Finding,
         if any(other is not cause and _harms(other) for other in uncured):
             continue  # which would still change the outputs
         others = [each for cure in found.cures if cure.races is not cause for each in cure.replacements]
-        judged |= _harmless(cause, _races_with(dispatch, budget, others))
+        judged |= _harmless(cause, _races_with(dispatch, budget, effort, others))
     return judged
 
 
@@ -44,7 +48,9 @@ def _harms(cause: Iterable[Finding]) -> bool:
     return any(race.verdict == "harmful" for race in cause)
 
 
-def _races_with(dispatch: Dispatch, budget: int, replacements: list[Replacement]) -> dict[_Places, Finding]:
+def _races_with(
+    dispatch: Dispatch, budget: int, effort: Effort, replacements: list[Replacement]
+) -> dict[_Places, Finding]:
     """Return the races of the changed text with their verdicts, by their places in the original one."""
     module = changed(dispatch.pipeline.module.source, replacements)
     if module is None:
@@ -56,7 +62,8 @@ def _races_with(dispatch: Dispatch, budget: int, replacements: list[Replacement]
         return {}
     if outcome.finished < launch.count:
         return {}
-    races = Judge(verdicts_of(again), launch, outcome).judge(find_races(launch, outcome))
+    effort.spend(probed_work(launch, outcome))
+    races = Judge(verdicts_of(again), launch, outcome, effort).judge(find_races(launch, outcome))
     return {_places([s for _, s in race.spans], race, replacements): race for race in races}
 
 
@@ -74,6 +81,8 @@ def _harmless(cause: Iterable[Finding], apart: dict[_Places, Finding]) -> dict[F
 
 
 def _with_verdict(race: Finding, apart: Finding) -> Finding:
+    if apart.verdict is None:
+        return replace(race, notes=(*race.notes, Note(f"with the other races cured, {apart.notes[-1].message}")))
     *notes, last = race.notes
     note = Note(f"with the other races cured, {apart.notes[-1].message}") if apart.verdict == "unseen" else last
     severity = RACE.severity_of(apart.verdict) or race.severity

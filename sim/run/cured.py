@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..cures.causes import one_for_each_cause
 from ..cures.search import MOST_RUNS, Cure, Cures, find_cures
-from ..findings.effort import runs_of_changes
+from ..findings.effort import Effort, probed_work
 from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.grouping import group_races
@@ -20,6 +20,8 @@ from ..findings.replay import rerun_budget
 from ..findings.table import RACE
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
+from ..launch.race_tables import race_rows
+from ..machine import layout as at
 from ..wgsl.typed import Module
 from .causes_apart import judged_apart
 from .dispatch import Dispatch
@@ -39,11 +41,15 @@ def cured(
     in_other_orders, findings = [f for f in findings if f not in seen], seen
     looking = probes & _FINDING
     budget = rerun_budget(measured.launch, measured.outcome)
-    few = _few(dispatch, looking, [*findings, *silenced])
+    few = _few(dispatch, looking, measured, [*findings, *silenced])
+    each = probed_work(measured.launch, measured.outcome, None if few is None else len(few))
+    effort = Effort.of(measured.launch, measured.outcome)
+    most = effort.changed_texts(each, MOST_RUNS)
 
     whole: list[tuple[Module, Launch, Outcome]] = []  # the last run of all workgroups
 
     def trial(module: Module, /, *, last: bool) -> list[Finding]:
+        effort.spend(each)
         again = dispatch.of(module, budget)
         if few is not None and not last:
             return _look(replace(again, how=replace(again.how, chosen=few)), looking)
@@ -52,12 +58,10 @@ def cured(
         _, launch, outcome = whole[0]
         if not last:
             return group_races(explain(launch, outcome))
-        return _in_lockstep(launch, outcome, all_findings(again, looking, launch, outcome, replay=False))
+        return _in_lockstep(launch, outcome, all_findings(again, looking, launch, outcome, replay=False).findings)
 
-    count = None if few is None else len(few)
-    most = runs_of_changes(measured.launch, measured.outcome, count, MOST_RUNS)
     found = find_cures(dispatch.pipeline, measured.launch.program.sites, findings, silenced, trial, most)
-    new = judged_apart(dispatch, budget, found)
+    new = judged_apart(dispatch, budget, effort, found)
     findings, found = [new.get(each, each) for each in findings], _with(found, new)
     return [*one_for_each_cause(findings, found), *in_other_orders], found.cures
 
@@ -78,13 +82,16 @@ def _look(dispatch: Dispatch, probes: frozenset[str]) -> list[Finding]:
     return group_races(explain(*dispatch.run(probes)))
 
 
-def _few(dispatch: Dispatch, probes: frozenset[str], findings: list[Finding]) -> NDArray[np.int64] | None:
+def _few(
+    dispatch: Dispatch, probes: frozenset[str], measured: Measured, findings: list[Finding]
+) -> NDArray[np.int64] | None:
     """Return the workgroups in which the races were seen, if there are few and these show all of them."""
     races = [finding for finding in findings if finding.code == "race"]
-    if any(race.epoch is None for race in races) or dispatch.how.chosen is not None:
+    if dispatch.how.chosen is not None:
         return None
-    x, y, _ = dispatch.grid
-    places = sorted({i + x * (j + y * k) for i, j, k in (race.workgroup for race in races)})
+    rows, number = race_rows(measured.outcome.races), measured.launch.number
+    slots = at.RACE_FIRST_WORKGROUP, at.RACE_SECOND_WORKGROUP
+    places = sorted({number(int(row[slot])) for row in rows for slot in slots})
     if _MANY * len(places) > prod(dispatch.grid):
         return None
     chosen = np.array(places, np.int64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..findings.atomic_order import find_order_dependence
-from ..findings.finding import Finding
 from ..findings.replay import differences, rerun_budget
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
@@ -21,8 +20,7 @@ def orders_atomics(dispatch: Dispatch, barrier: SourceSite) -> bool:
     again, after = without.run(frozenset())
     if after.finished < outcome.finished or any(differences(launch.outputs(), again.outputs())):
         return True
-    known = _places(_found(dispatch, launch, outcome))
-    return not _places(_found(without, again, after)) <= known
+    return not _unordered(without, again, after) <= _unordered(dispatch, launch, outcome)
 
 
 def _without(dispatch: Dispatch, barrier: SourceSite, budget: int) -> Dispatch:
@@ -33,9 +31,7 @@ def _without(dispatch: Dispatch, barrier: SourceSite, budget: int) -> Dispatch:
     return dispatch.of(check(Source(text, source.name), uniformity="off"), budget)
 
 
-def _found(dispatch: Dispatch, launch: Launch, outcome: Outcome) -> list[Finding]:
-    return find_order_dependence(dispatch.run, lambda: dispatch.influence, launch, outcome, ())
-
-
-def _places(findings: list[Finding]) -> set[tuple[int, int]]:
-    return {(span.start, span.end) for finding in findings for _, span in finding.spans}
+def _unordered(dispatch: Dispatch, launch: Launch, outcome: Outcome) -> set[tuple[int, int]]:
+    """Return the places of the atomic operations on whose order outputs depend."""
+    found = find_order_dependence(dispatch.run, lambda: dispatch.influence, launch, outcome, ()).findings
+    return {(span.start, span.end) for finding in found for _, span in finding.spans}

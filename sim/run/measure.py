@@ -15,7 +15,7 @@ from typing import Unpack
 
 from ..analysis.workgroup_equivalence import Unproven
 from ..fast_dataclass import frozen
-from ..findings.atomic_order import find_order_dependence
+from ..findings.atomic_order import Found, find_order_dependence
 from ..findings.atomic_uninit import atomic_reads, find_unwritten_atomics
 from ..findings.explain import explain
 from ..findings.finding import Finding
@@ -73,38 +73,40 @@ def measure(
 
 def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress, why: str = "") -> Measured:
     launch, outcome = dispatch.run(probes, progress)
-    findings = all_findings(dispatch, probes, launch, outcome, replay=replay)
+    found = all_findings(dispatch, probes, launch, outcome, replay=replay)
     count = prod(dispatch.grid)
     how = "all" if launch.count == count else "sample"
-    coverage = Coverage(how, count, launch.count, why, unwatched=outcome.unwatched)
-    return Measured(launch, outcome, findings, coverage, launch)
+    coverage = Coverage(how, count, launch.count, why, unwatched=outcome.unwatched, untried_orders=found.untried)
+    return Measured(launch, outcome, found.findings, coverage, launch)
 
 
 def all_findings(
     dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, *, replay: bool
-) -> list[Finding]:
-    """Return the findings of a run of all workgroups with these probes, and those that only reruns show."""
-    findings = explain(launch, outcome)
+) -> Found:
+    """Return the findings of a run of all workgroups with these probes, and those that only reruns show; and how many
+    orders of atomic operations were not tried."""
+    found = Found(explain(launch, outcome))
     if outcome.finished == launch.count:
-        findings = _judged(dispatch, probes, launch, outcome, findings, replay)
+        found = _judged(dispatch, probes, launch, outcome, found.findings, replay)
         if "redundant" in probes:
-            findings += find_redundant(dispatch.run, launch, partial(orders_atomics, dispatch))
-    return group_races(findings)
+            found.findings.extend(find_redundant(dispatch.run, launch, partial(orders_atomics, dispatch)))
+    return replace(found, findings=group_races(found.findings))
 
 
 def _judged(
     dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding], replay: bool
-) -> list[Finding]:
+) -> Found:
     """Return the findings, with verdicts if `replay`, and those that only reruns show. All workgroups have run."""
     judged = Judge(verdicts_of(dispatch), launch, outcome).judge(findings) if replay and findings else list(findings)
     if "uninit" in probes:
         judged += find_unwritten_atomics(dispatch.run, launch, outcome)
     if "bounds" in probes:
         judged += find_inactive_lane_reads(dispatch.run, launch, outcome)
-    if "races" in probes:
-        judged += find_component_races(dispatch.run, launch, judged)
-        judged += find_order_dependence(dispatch.run, lambda: dispatch.influence, launch, outcome, judged)
-    return judged
+    if "races" not in probes:
+        return Found(judged)
+    judged += find_component_races(dispatch.run, launch, judged)
+    found = find_order_dependence(dispatch.run, lambda: dispatch.influence, launch, outcome, judged)
+    return replace(found, findings=judged + found.findings)
 
 
 def verdicts_of(dispatch: Dispatch) -> Verdicts:
@@ -124,6 +126,7 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
         raise Unproven("findings depend on all of them")
     rest = probes & {"nan", "touched"} | (frozenset(("across",)) if "races" in probes else frozenset[str]())
     left = after = None
+    untried = 0
     program = found.launch.program
     shown_by_reruns = ("uninit" in probes and atomic_reads(program)) or ("bounds" in probes and shuffles(program))
     if rest or shown_by_reruns or (replay and findings):
@@ -132,7 +135,8 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
         if any(f.code in _SEEN_BY_ALL for f in of_all):
             raise Unproven("findings depend on all of them")
         findings = [*(f for f in of_all if f.code in _OF_DATA), *findings]
-        findings = _judged(dispatch, probes, left, after, findings, replay)
+        judged = _judged(dispatch, probes, left, after, findings, replay)
+        findings, untried = judged.findings, judged.untried
     if "redundant" in probes:
 
         def representatives(
@@ -143,7 +147,8 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
 
         findings += find_redundant(representatives, found.launch, partial(orders_atomics, dispatch))
     unwatched = found.outcome.unwatched + (0 if after is None else after.unwatched)
-    return Measured(found.launch, found.outcome, findings, replace(_coverage(found), unwatched=unwatched), left)
+    coverage = replace(_coverage(found), unwatched=unwatched, untried_orders=untried)
+    return Measured(found.launch, found.outcome, findings, coverage, left)
 
 
 def _checked(dispatch: Dispatch, found: Measured, whole: Measured) -> Measured:

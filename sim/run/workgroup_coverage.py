@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..fast_dataclass import sealed
 from ..launch.shadow_pool import RECORDED
 
@@ -15,7 +17,8 @@ class Coverage:
     `how` is "all", "classes" or "sample". Of the `workgroups` of the grid, `ran` were run for the counters. `classes`
     has the first workgroup_id of each class, and how many workgroups it represents. `why` is the proof, or why there is
     none, in words; empty unless classes were requested. `unwatched`: accesses of words in which races were not looked
-    for, because they are irregular and shadow memory has no room for them.
+    for, because they are irregular and shadow memory has no room for them. `untried_orders`: orders of atomic
+    operations in which outputs may differ, and that were not tried because they take too long.
     """
 
     how: str
@@ -24,6 +27,7 @@ class Coverage:
     why: str = ""
     classes: tuple[tuple[Place, int], ...] = ()
     unwatched: int = 0
+    untried_orders: int = 0
 
     @property
     def exact(self) -> bool:
@@ -31,12 +35,18 @@ class Coverage:
         return self.how != "sample"
 
     def __str__(self) -> str:
-        if not self.unwatched:
-            return self._workgroups
-        return (
-            f"{self._workgroups}; watched in part: races were not looked for in {self.unwatched:,} accesses, which are "
-            f"irregular and past the first {RECORDED:,} elements of the bindings"
-        )
+        return "; ".join((self._workgroups, *self._not_done))
+
+    @property
+    def _not_done(self) -> Iterator[str]:
+        if self.unwatched:
+            yield (
+                f"watched in part: races were not looked for in {self.unwatched:,} accesses, which are irregular and "
+                f"past the first {RECORDED:,} elements of the bindings"
+            )
+        if self.untried_orders:
+            more = "1 more order" if self.untried_orders == 1 else f"{self.untried_orders:,} more orders"
+            yield f"{more} of atomic operations would take too long without --thorough"
 
     @property
     def _workgroups(self) -> str:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.findings.effort import affordable, limit, runs_of_changes, work
+from bankshot.sim.findings.effort import Effort, limit, probed_work, work
 from bankshot.sim.launch.schedules import LOCKSTEP, schedule
+from bankshot.sim.run import cured
 
 HEAD = """
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
@@ -78,13 +79,63 @@ def test_work_grows_with_workgroups_iterations_and_smaller_units() -> None:
 def test_the_limit_is_a_multiple_of_the_run_and_never_tiny() -> None:
     launch, outcome = run(LONG, 16).dispatch.run(frozenset())
     assert limit(launch, outcome) == 8 * work(launch, outcome)
-    assert [each.name for each in affordable(launch, outcome, [LOCKSTEP] * 9)] == ["lockstep"] * 8
+    effort = Effort.of(launch, outcome)
+    assert [effort.take(work(launch, outcome, LOCKSTEP)) for _ in range(9)] == [True] * 8 + [False]
     small, after = run("z[at] = v;", 1).dispatch.run(frozenset())
     assert limit(small, after) > 1000 * work(small, after)
 
 
 def test_changes_of_the_text_run_less_often_where_each_takes_long() -> None:
-    long, short = (run(body, 16).dispatch.run(frozenset()) for body in (LONG, "z[at] = v;"))
-    assert runs_of_changes(*short, None, 24) == 24
-    assert 6 <= runs_of_changes(*long, None, 24) < 24
-    assert runs_of_changes(*long, 1, 24) == 24
+    def runs(body: str, workgroups: int | None = None) -> int:
+        made = run(body, 16).dispatch.run(frozenset())
+        return Effort.of(*made).changed_texts(probed_work(*made, workgroups), 24)
+
+    assert runs("z[at] = v;") == 24
+    assert runs(LONG) == 6
+    assert runs(LONG, 1) == 24
+
+
+def test_changes_run_in_the_workgroups_that_race_also_if_two_of_them_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[int, ...] | None] = []
+    look = cured._look
+
+    def seen(dispatch: Any, probes: frozenset[str]) -> Any:
+        ran.append(None if dispatch.how.chosen is None else tuple(dispatch.how.chosen))
+        return look(dispatch, probes)
+
+    monkeypatch.setattr(cured, "_look", seen)
+    body = "if w.x == 3u { t[i] = i; z[at] = t[63u - i]; } if w.x == 5u { z[64u * 3u + i] = i; }"
+    arrays = {"y": np.zeros(1, np.uint32), "z": np.zeros(64 * 64, np.uint32)}
+    made = bankshot.simulate(f"{HEAD}{body}\n}}", grid=64, bindings=arrays, probes="races")
+    assert {each.epoch is None for each in made.findings} == {True, False}
+    assert [cure.sentence for cure in made.cures] == [
+        "a workgroupBarrier() after column 24 of line 9 removes this race"
+    ]
+    assert set(ran) == {(3, 5)}
+
+
+COUNTED = """
+@group(0) @binding(0) var<storage, read_write> n: atomic<u32>;
+@group(0) @binding(1) var<storage, read_write> z: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) g: vec3u) {
+    var v = 0u;
+    for (var k = 0u; k < 3000u; k++) { v = v * 3u + k; }
+    z[g.x] = v + atomicAdd(&n, 1u) / 4096u;
+}
+"""
+
+
+def test_coverage_says_how_many_orders_of_atomics_take_too_long() -> None:
+    def coverage(text: str, **options: Any) -> Any:
+        arrays = {"n": np.zeros(1, np.uint32), "z": np.zeros(1024, np.uint32)}
+        made = bankshot.simulate(text, grid=16, bindings=arrays, probes="races", **options)
+        assert not made.findings
+        return made.coverage
+
+    cut = coverage(COUNTED)
+    assert 0 < cut.untried_orders < 26
+    more = f"{cut.untried_orders} more orders of atomic operations would take too long without --thorough"
+    assert str(cut) == f"all 16 workgroups ran; {more}"
+    assert coverage(COUNTED, replay="thorough").untried_orders == 0
+    assert str(coverage(COUNTED.replace("3000u", "1u"))) == "all 16 workgroups ran"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,3 +91,29 @@ def test_errors_of_a_thread_are_raised(here):
 
     with pytest.raises(ZeroDivisionError):
         run_on_threads(work, 2)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_bindings_are_copied_where_they_are_not_zero(threads, monkeypatch):
+    monkeypatch.setenv(THREADS, str(threads))
+    arrays = {name: np.zeros(4_000_000, np.uint32) for name in "abc"}
+    arrays["a"][[0, 999_999, 3_999_999]] = 1 << 31, 2, 3
+    arrays["c"][1_234_567] = 4 << 8
+    bound = bind(check(SHADER).pipeline("main", {}), arrays)
+    kept, device_memory = snapshot(bound)
+    for found in ({each.key: device_memory.part(each) for each in bound}, {each.key: each.data for each in kept}):
+        assert all(np.array_equal(found[name].view(np.uint32), arrays[name]) for name in "abc")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux, where a process can read its size")
+def test_large_outputs_that_are_zero_take_no_memory_before_they_are_stored_to():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    arrays = {"a": np.ones(1, np.uint32), "b": np.ones(1, np.uint32), "c": np.zeros(32_000_000, np.uint32)}
+    bound = bind(check(SHADER).pipeline("main", {}), arrays)
+    assert not arrays["c"].any()  # its pages exist from now on
+    before = resident()
+    kept, device_memory = snapshot(bound)
+    assert resident() - before < arrays["c"].nbytes // 8
+    assert sum(len(each.data) for each in kept) <= device_memory.words.nbytes

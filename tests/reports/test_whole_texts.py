@@ -232,7 +232,8 @@ def test_json_of_all_that_is_wrong(wrong):
         {"limit": "maxComputeWorkgroupStorageSize", "what": "bytes of workgroup memory", "value": 20_001,
          "maximum": 20_000, "of": "device", "ok": False}
     ]  # fmt: skip
-    assert case["coverage"] == {"how": "all", "workgroups": 2, "ran": 2, "why": "", "classes": [], "unwatched": 0}
+    assert case["coverage"] == {"how": "all", "workgroups": 2, "ran": 2, "why": "", "classes": [], "unwatched": 0,
+                                "untried_orders": 0}  # fmt: skip
     assert case["cost"] == [
         {"file": "FOLDER/twice.wgsl", "line": 5, "code": "let a = x[id.x]; // loads", "what": "load of x",
          "resource": "excess sectors", "excess": 8, "share": 1.0, "weight": pytest.approx(8 / 36), "lines": 1,

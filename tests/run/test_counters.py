@@ -48,6 +48,16 @@ def test_many_small_workgroups_are_subgroups_of_their_own():
     assert (row.executions, row.active_lanes, row.global_requests) == (300, 1500, 300)
 
 
+def test_workgroups_of_one_invocation_are_subgroups_of_one():
+    body = "if group.x >= 200u { return; } y[300] = 1u; if group.x % 3u == 0u { y[group.x] = 1u; }"
+    done = run(entry(body, size=1), grid=300)
+    all_that_stay, third = (s for s in done.sites if s.kind == "store")
+    assert (all_that_stay.executions, all_that_stay.active_lanes, all_that_stay.global_requests) == (200, 200, 200)
+    assert (third.executions, third.active_lanes, third.global_requests) == (67, 67, 67)
+    assert done.counters["simt_efficiency"] == 1 / 32  # a lane of a subgroup
+    assert done.counters["working_invocations"] == 200 / 300
+
+
 @pytest.mark.parametrize("early", ["if i >= 5u { return; } y[i] = 1u;", "if i < 5u { y[i] = 1u; }"])
 def test_a_guard_leaves_most_invocations_without_work(early):
     assert run(entry(early, size=256)).counters["working_invocations"] == 5 / 256
