@@ -5,6 +5,7 @@ import pytest
 
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.sim.wgsl.diagnostics import WgslError
 from tests.scaling import PARAMS, SHADER, manifest
 
 BINDINGS = """\
@@ -188,6 +189,16 @@ def test_a_broken_file_is_listed_unless_the_kernel_is_found_elsewhere(family):
         plans([family], Request(kernel="three"), [])
     with pytest.raises(UsageError, match=r"broken\.toml"):
         plans([family], Request())
+
+
+def test_a_wrong_shader_is_listed_and_the_next_is_planned(tmp_path):
+    wrong, right = tmp_path / "wrong.wgsl", tmp_path / "right.wgsl"
+    wrong.write_text("@compute @workgroup_size(1) fn main() { undeclared(); }")
+    right.write_text(MAIN.format(""))
+    broken = []
+    (plan,) = plans([wrong, right], Request(), broken)
+    assert plan.kernel.path == right
+    assert [(each.path, type(each.error)) for each in broken] == [(wrong, WgslError)]
 
 
 REFUSED = {

@@ -247,6 +247,8 @@ def test_a_choice_at_an_atomic_shows_in_drawn_schedules():
 
 def test_the_smaller_grids_together_are_no_larger_than_the_grid():
     assert _smaller((4, 4, 1)) == [(1, 1, 1), (1, 2, 1), (2, 1, 1), (1, 4, 1), (2, 2, 1)]  # 13; (4, 1, 1) makes 17
+    assert _smaller((3, 1, 1)) == [(1, 1, 1), (2, 1, 1)]  # 3
+    assert _smaller((1, 1, 3)) == [(1, 1, 1), (1, 1, 2)]
     assert _smaller((5, 1, 1)) == [(1, 1, 1), (2, 1, 1)]
     assert _smaller((7, 1, 1)) == [(1, 1, 1), (2, 1, 1), (4, 1, 1)]
     assert _smaller((1, 1, 1)) == []
