@@ -201,6 +201,14 @@ def test_a_wrong_shader_is_listed_and_the_next_is_planned(tmp_path):
     assert [(each.path, type(each.error)) for each in broken] == [(wrong, WgslError)]
 
 
+@pytest.mark.parametrize("name", ["none", "none.toml", "none.wgsl"])
+def test_a_path_that_does_not_exist_is_an_error_of_the_request(tmp_path, name):
+    broken = []
+    with pytest.raises(UsageError, match=rf"{name}: there is no such file or folder$"):
+        plans([tmp_path / name], Request(), broken)
+    assert broken == []
+
+
 REFUSED = {
     "a reference": (None, "two", "reference own.py:two"),
     "a preprocessor": ("cc -E", "one", "preprocessor cc -E"),
