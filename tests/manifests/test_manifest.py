@@ -265,7 +265,7 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         (
             "[expect]",
             '[expect]\nunchecked = { B = "x" }',
-            "k.toml:27: [expect.unchecked] has an unknown key `B`; known are ",
+            "[expect.unchecked] has an unknown key `B`; known are A, size",
         ),
         ("[expect]", '[expect]\nunchecked = { A = " " }', "`unchecked` needs the reason why nothing checks A"),
         ('"M", "2 * N"', '"K", "2 * N"', "k.toml:11: `K` is no dimension; [kernel] dims has M, N"),
