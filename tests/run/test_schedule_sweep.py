@@ -65,6 +65,8 @@ def test_every_name_is_a_schedule():
 
 
 def test_many_invocations_are_not_run_one_by_one():
+    assert "serial" in names(6, invocations=1 << 16)
+    assert "serial" not in names(6, invocations=(1 << 16) + 1)
     assert names(5, invocations=1 << 20) == ["lockstep", "mirrored", "subgroup-serial", "side-by-side", "random(0)"]
     assert len(names(100, invocations=1 << 20)) == 100
 
@@ -183,6 +185,12 @@ def test_the_grid_is_as_small_as_shows_it():
     body = "if w.x >= 5u { y[0] = y[0] * 3u + w.x; }"
     assert "grid=8 shows" in shown(simulated(body, size=1, grid=64, schedules=6, probes="none"))
     assert "grid" not in shown(simulated(body, size=1, grid=7, schedules=6, probes="none"))
+
+
+def test_a_sample_of_workgroups_shows_it_in_the_whole_grid():
+    said = shown(simulated(RACE, grid=8, workgroups=4, schedules=6, probes="none"))
+    assert said.startswith('schedule="')
+    assert "grid" not in said
 
 
 def test_the_first_schedule_that_shows_it_is_named():

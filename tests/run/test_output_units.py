@@ -1,0 +1,61 @@
+"""The bounds of outputs: which inputs may hold subnormal numbers, and which elements have a bound of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.sim.bindings.binding import Bound
+from bankshot.sim.bindings.buffers import bind
+from bankshot.sim.run import output_bounds
+
+
+def bound(type_: str, array: np.ndarray) -> Bound:
+    text = f"""enable f16; struct Mixed {{ a: u32, b: f32 }} struct Halves {{ a: vec2h, b: u32, c: f16 }}
+        @group(0) @binding(0) var<storage, read_write> v: {type_};
+        @compute @workgroup_size(1) fn main() {{ _ = &v; }}"""
+    (found,) = bind(bankshot.check(text).pipeline("main", {}), {"v": array})
+    return found
+
+
+# IEEE 754: a number is subnormal if its exponent bits are 0 and its fraction is not.
+SINGLE = {0: False, 1: True, 0x7FFFFF: True, 0x800000: False, 0x3F800000: False, 0x7F800000: False,
+          0x80000000: False, 0x80000001: True, 0x807FFFFF: True, 0x80800000: False}  # fmt: skip
+HALF = {0: False, 1: True, 0x3FF: True, 0x400: False, 0x3C00: False, 0x7C00: False, 0x8000: False, 0x8001: True,
+        0x83FF: True, 0x8400: False}  # fmt: skip
+
+
+@pytest.mark.parametrize(("bits", "subnormal"), SINGLE.items())
+def test_subnormal_numbers_of_32_bits(bits: int, subnormal: bool) -> None:
+    words = np.array([0x3F800000, bits], np.uint32)
+    assert output_bounds._has_subnormals(bound("array<f32>", words.view(np.float32))) == subnormal
+    assert output_bounds._has_subnormals(bound("array<Mixed>", words.view(np.uint8))) == subnormal
+    assert not output_bounds._has_subnormals(bound("array<u32>", words))
+
+
+@pytest.mark.parametrize(("bits", "subnormal"), HALF.items())
+@pytest.mark.parametrize("place", [0, 1])
+def test_subnormal_numbers_of_16_bits(bits: int, subnormal: bool, place: int) -> None:
+    halves = np.full(2, 0x3C00, np.uint16)
+    halves[place] = bits
+    assert output_bounds._has_subnormals(bound("array<f16>", halves.view(np.float16))) == subnormal
+    assert not output_bounds._has_subnormals(bound("array<u32>", halves.view(np.uint32)))
+
+
+def test_each_element_has_the_largest_bound_of_its_parts() -> None:
+    """Shadows of two and four bytes, of an output whose elements have either size. A NaN bounds nothing."""
+    four, two = np.array([1, 5, np.nan], np.float32), np.array([2, 0, 3, 4, 0, 0], np.float32)
+    singles = output_bounds._per_unit(bound("array<f32>", np.zeros(3, np.float32)), {4: four, 2: two})
+    assert singles.tolist() == [2, 5, np.inf]
+    halves = output_bounds._per_unit(bound("array<f16>", np.zeros(6, np.float16)), {4: four, 2: two})
+    assert halves.tolist() == [2, 1, 5, 5, np.inf, np.inf]
+
+
+def test_an_integer_is_exact_or_unbounded() -> None:
+    """In a struct of 12 bytes: two halves, an integer, a half and padding."""
+    struct = bound("array<Halves>", np.zeros(24, np.uint8))
+    assert output_bounds._integers(struct, 4).tolist() == [False, True, False] * 2
+    assert output_bounds._integers(struct, 2).tolist() == [False, False, True, True, False, False] * 2
+    units = output_bounds._per_unit(struct, {4: np.array([1, 2, 3, 4, 0, 6], np.float32)})
+    assert units.tolist() == [1, np.inf, 3, 4, 0, 6]
