@@ -57,6 +57,9 @@ X = "x"
         (("shr_u32", ("and_u32", X, 12), 34), 3),
         (("unpack4xU8_u32", ("and_u32", X, 0x0F0F0F0F), 2), 15),
         *((("unpack4xU8_u32", ("and_u32", X, 0x01020304), byte), 4 - byte) for byte in range(4)),
+        *(
+            (("unpack4xU8_u32", ("and_u32", X, 0x01020304), byte), 8 - byte) for byte in range(4, 8)
+        ),  # of four, byte % 4
         (("unpack4xU8_u32", ("or_u32", X, 1), 2), 255),
         (("add_u32", ("rem_u32", X, 4), 6), 9),
         (("add_u32", X, 1), 2**32 - 1),

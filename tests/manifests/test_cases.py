@@ -82,6 +82,10 @@ GRIDS = {
     "y[g.x + 4u * w.z] = 1u;": ((2, 1, 2), TWO_OF_EACH.format("2 x 1 x 2")),
     "y[i] = 1u;": ((1, 1, 1), ONE),
     "y[12u + g.x] = 1u;": ((1, 1, 1), ONE_FITS),
+    "y[15u + w.x] = 1u;": ((1, 1, 1), ONE_FITS),
+    "y[15u + w.y] = 1u;": ((1, 1, 1), ONE_FITS),
+    "y[15u + w.z] = 1u;": ((1, 1, 1), ONE_FITS),
+    "y[15u + w.x + w.y + w.z] = 1u;": ((1, 1, 1), ONE_FITS),
     "y[14u + g.x] = 1u;": ((2, 1, 1), TWO_OF_EACH.format("2 x 1 x 1")),  # one workgroup is out of bounds, too
     "for (var k = 0u; k < 9000u; k++) { y[k % 16u] = k; } y[12u + g.x] = 1u;": ((1, 1, 1), ONE_FITS),  # it ends
     "if 12u + g.x < 16u { y[12u + g.x] = 1u; }": ((2, 1, 1), TWO_OF_EACH.format("2 x 1 x 1")),

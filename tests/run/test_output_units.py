@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 import bankshot
 from bankshot.sim.bindings.binding import Bound
 from bankshot.sim.bindings.buffers import bind
+from bankshot.sim.instrument.error_bounds.instrument import Doubt
 from bankshot.sim.run import output_bounds
+from bankshot.sim.wgsl.source import Source, Span
 
 
 def bound(type_: str, array: np.ndarray) -> Bound:
@@ -50,6 +55,19 @@ def test_each_element_has_the_largest_bound_of_its_parts() -> None:
     assert singles.tolist() == [2, 5, np.inf]
     halves = output_bounds._per_unit(bound("array<f16>", np.zeros(6, np.float16)), {4: four, 2: two})
     assert halves.tolist() == [2, 1, 5, 5, np.inf, np.inf]
+
+
+def test_a_place_that_is_inlined_twice_is_one_finding() -> None:
+    """With the counts of both, and the first invocation of either: number 70 of the grid is lane 6 of workgroup 1."""
+    source = Source("if a < b {}\nif b < a {}\n")
+    one, other = (Doubt(Span(source, at, at + 2), "a branch") for at in (0, 12))
+    instrumented: Any = SimpleNamespace(doubts=[one, other, one, other])
+    dispatch: Any = SimpleNamespace(lanes=64, grid=(2, 2, 2))
+    notes = np.array([[2, 200], [0, 0xFFFFFFFF], [3, 70], [1, 511]], np.uint32)
+    found = [*output_bounds._findings(instrumented, notes, dispatch)]
+    assert [(f.span, f.count, f.workgroup, f.lanes) for f in found] == [
+        (one.span, 5, (1, 0, 0), (6,)), (other.span, 1, (1, 1, 1), (63,)),
+    ]  # fmt: skip
 
 
 def test_an_integer_is_exact_or_unbounded() -> None:
