@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import bankshot
+from bankshot.oracle.advise import layout_search
 from bankshot.oracle.advise.array_layouts import Change, Layouts
 from bankshot.oracle.advise.layout_search import Options, advise
 from bankshot.oracle.advise.swizzles import Swizzle, Term
@@ -217,11 +218,22 @@ def test_a_swizzle_takes_indices_of_any_form(stored, found):
     assert "= tile[tile_at(at.x * 32u + row)]" in text
 
 
-def test_a_pointer_to_the_array_hides_its_indices():
+def test_a_pointer_to_the_array_hides_its_indices(tmp_path):
     text = FORMS["const"].replace("workgroupBarrier();", "workgroupBarrier(); let p = &tile; y[0] = (*p)[0];")
     found = layouts(text)
     assert found.indices == ()
     assert found.reasons == ["not every use of tile has 1 index"]
+    report = advise(case_of(tmp_path, text), Options(values=(32, 32)))
+    assert report.reasons == tuple(found.reasons)
+
+
+def test_the_bits_of_every_kind_of_output():
+    """A number of no dimensions, an array, bytes, and mip levels."""
+    one = np.array(0x01020304, np.uint32)
+    assert layout_search._bits(one) == [bytes((4, 3, 2, 1))]
+    assert layout_search._bits(np.array([[1, 2], [3, 4]], np.uint8)) == [bytes((1, 2, 3, 4))]
+    assert layout_search._bits(b"ab") == [b"ab"]
+    assert layout_search._bits([np.array([1], np.uint8), np.array([2, 3], np.uint8)]) == [b"\x01", b"\x02\x03"]
 
 
 def test_an_array_whose_type_is_an_alias_is_swizzled(tmp_path):

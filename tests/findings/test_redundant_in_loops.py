@@ -1,4 +1,4 @@
-"""A barrier in a loop, after others: whether it orders anything is decided by who accessed a word, not by the others."""
+"""A barrier in a loop, after others: who accesses a word decides whether it orders anything, not the other barriers."""
 
 import numpy as np
 import pytest
