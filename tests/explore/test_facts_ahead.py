@@ -179,6 +179,8 @@ def test_a_result_that_is_used_tells_an_order() -> None:
         assert made.is_alone(ONE, access(2, "add_u32"), threads, range(2)) == found
         assert made.commutes(0) == found
     assert not facts(LOAD, at={}, storing=set()).commutes(0)
+    made = facts(ADD, ADD, at=at, storing={0, 1}, live=[(), (1,), (), ()])  # a step's own result, right after it
+    assert [made.commutes(pc) for pc in (0, 1)] == [False, True]
 
 
 def test_an_access_that_waits_affects_its_word() -> None:

@@ -80,7 +80,10 @@ def test_an_order_shows_a_change_only_where_it_ends() -> None:
 
     orders = [atomic_order.schedule(name) for name in again]
     found = [*atomic_order._changes_in(cast(Any, run), {"budget": 5}, launch(2, 64), orders)]
-    assert [(how.get("schedule", LOCKSTEP).name, how.get("budget")) for how, _ in found] == [("mirrored", 5), ("lockstep", 5)]
+    assert [(how.get("schedule", LOCKSTEP).name, how.get("budget")) for how, _ in found] == [
+        ("mirrored", 5),
+        ("lockstep", 5),
+    ]
     assert [words["y"].partition(",")[0] for _, words in found] == ["run mirrored", "run lockstep"]
 
 

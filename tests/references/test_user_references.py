@@ -283,7 +283,7 @@ def test_prints_are_noticed_before_python_writes_its_buffer(wild, monkeypatch):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     monkeypatch.setattr(reference_process, "_process", None)
     for _ in range(2):
-        with pytest.raises(UsageError, match="prints prints to stdout"):
+        with pytest.raises(UsageError, match=r"prints prints to stdout, .*; use sys.stderr: ::error::pwned\\x1b\[2J$"):
             wild("prints")
         assert wild("good") == [0, 2, 4]
 
