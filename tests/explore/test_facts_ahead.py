@@ -160,6 +160,17 @@ def test_accesses_of_one_kind_do_not_affect_each_other() -> None:
     assert alone(STORE, STORE, other=3)
 
 
+@pytest.mark.parametrize("name", ["and", "or", "xor", "max", "min"])
+@pytest.mark.parametrize("kind", ["u32", "i32"])
+def test_updates_that_may_change_places(name: str, kind: str) -> None:
+    """Bitwise operations are of u32 for both kinds."""
+    update = Step("access", f"{name}_{kind if name in ('max', 'min') else 'u32'}", results=(1,))
+    assert alone(update, update)
+    assert not alone(update, ADD)
+    exchange = Step("access", f"exchange_{kind}", results=(1,))
+    assert not alone(exchange, exchange)
+
+
 def test_units_of_a_workgroup_do_not_get_past_their_next_barrier() -> None:
     assert alone(STORE, LOAD, OF_STORAGE)
     assert not alone(STORE, LOAD, OF_STORAGE, workgroups=True)
@@ -217,6 +228,54 @@ def test_a_load_gains_by_waiting_if_its_word_may_be_stored_to(
     assert made.may_gain(0, 2, ONE, threads, group) == gains
     waits = [thread(pc=0), thread(access(2, "store"), pc=last + 1)]
     assert made.may_gain(0, 2, ONE, waits, group) == (own is STORE)
+    for event in (access(3, "store"), access(2, "load")):
+        waits = [thread(pc=0), thread(event, pc=last + 1)]
+        assert not made.may_gain(0, 2, ONE, waits, group)
+
+
+@pytest.mark.parametrize(
+    ("barrier", "until", "phases"),
+    [
+        (None, "all", {*range(5)}),
+        (None, "near", {0}),  # other phases are past the next barrier
+        (None, "storage", {0}),
+        (OF_WORKGROUP, "all", {*range(5)}),
+        (OF_WORKGROUP, "near", set()),
+        (OF_WORKGROUP, "storage", {*range(5)}),  # a barrier that orders other memory may come before
+        (OF_WORKGROUP, "workgroup", set()),
+        (OF_STORAGE, "storage", set()),
+    ],
+)
+@pytest.mark.parametrize("now", [0, 1, 2])
+def test_accesses_of_later_phases(barrier: Step | None, until: str, phases: set[int], now: int) -> None:
+    """Word 2 in one phase of a step, counted from the present one; earlier phases are over."""
+    between = [] if barrier is None else [barrier]
+    for phase in range(5):
+        made = facts(*between, LOAD, at={(ONE, len(between)): {phase: {2}}}, storing=set())
+        found = made._of(ONE, Thread(0, (), (), (), now), until)
+        assert found == ({2: "load"} if phase - now in phases else {}), (phase, now)
+
+
+@pytest.mark.parametrize(
+    ("barrier", "pc", "together", "found"),
+    [
+        (None, 0, True, [{1}, {2}]),
+        (OF_STORAGE, 0, True, [{1, 2}, {2}]),  # it makes others of the workgroup see storage
+        (OF_WORKGROUP, 0, True, [{1}, {1, 2}]),
+        (OF_STORAGE, 0, False, [{1}, {2}]),
+        (OF_WORKGROUP, 3, True, [set(), set()]),  # past it
+    ],
+)
+def test_words_that_a_unit_may_access_or_make_others_see(
+    barrier: Step | None, pc: int, together: bool, found: list[set[int]]
+) -> None:
+    steps = [LOAD, LOAD, barrier or Step("copy")]
+    made = facts(*steps, at={(ONE, 0): {0: {1}}, (OTHER, 1): {0: {2}}}, storing=set())
+    groups = [range(2)] if together else [range(1), range(1, 2)]
+    threads = [thread(pc=pc), thread(pc=pc)]
+    assert made.words(threads, groups) == found
+    waits = [thread(access(3), pc=pc), thread(pc=pc)]
+    assert made.words(waits, groups)[0] == found[0] | {3}
 
 
 def test_what_follows_a_step() -> None:
