@@ -75,5 +75,9 @@ def test_an_integer_is_exact_or_unbounded() -> None:
     struct = bound("array<Halves>", np.zeros(24, np.uint8))
     assert output_bounds._integers(struct, 4).tolist() == [False, True, False] * 2
     assert output_bounds._integers(struct, 2).tolist() == [False, False, True, True, False, False] * 2
+    sized = bound("array<Halves, 2>", np.zeros(24, np.uint8))
+    assert output_bounds._integers(sized, 4).tolist() == [False, True, False] * 2
+    nested = bound("array<array<Mixed, 2>, 3>", np.zeros(48, np.uint8))
+    assert output_bounds._integers(nested, 4).tolist() == [True, False] * 6
     units = output_bounds._per_unit(struct, {4: np.array([1, 2, 3, 4, 0, 6], np.float32)})
     assert units.tolist() == [1, np.inf, 3, 4, 0, 6]

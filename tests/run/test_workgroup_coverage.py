@@ -53,6 +53,15 @@ def test_an_element_was_stored_where_its_own_buffer_was() -> None:
     assert found == {"y": [6, 6, 6, 8], "z": [7, 7, 7, 7]}
 
 
+def test_an_element_that_nothing_stored_to_has_no_writer() -> None:
+    text = TWO.replace("z[i] = 2u;", "if i > 1u { z[i] = 2u; }")
+    done = bankshot.simulate(text, grid=1, bindings={name: np.zeros(4, np.uint32) for name in "yz"})
+    assert [done.writer("z", element) is None for element in range(4)] == [True, True, False, False]
+    last = done.writer("z", 3)
+    assert last is not None
+    assert (last.workgroup, last.lane, last.span and last.span.line) == ((0, 0, 0), 3, 7)
+
+
 def test_sites_are_accesses_of_memory_that_others_see() -> None:
     done = run()
     assert [(row.site.kind, row.site.variable, row.line) for row in done.sites] == [
