@@ -233,6 +233,15 @@ def test_a_load_gains_by_waiting_if_its_word_may_be_stored_to(
         assert not made.may_gain(0, 2, ONE, waits, group)
 
 
+def test_a_load_gains_nothing_by_its_own_stores() -> None:
+    own = {(ONE, 0): {0: {2}}, (ONE, 1): {0: {2}}}
+    made = facts(LOAD, STORE, LOAD, at={**own, (OTHER, 2): {0: {2}}}, storing={1})
+    assert not made.may_gain(0, 2, ONE, [thread(pc=0), thread(pc=2)], range(2))
+    assert not made.may_gain(2, 2, OTHER, [thread(pc=0), thread(pc=2)], range(2))  # it stores nothing later
+    loop = facts(STORE, LOAD, Step("jump", target=0), at={**own, (OTHER, 1): {0: {2}}}, storing={0})
+    assert loop.may_gain(1, 2, OTHER, [thread(pc=0), thread(pc=1)], range(2))
+
+
 @pytest.mark.parametrize(
     ("barrier", "until", "phases"),
     [

@@ -120,6 +120,13 @@ def test_what_lets_others_go_on() -> None:
     assert drawn == ["pct(1,3)"]
 
 
+def test_which_orders_mirror_the_lanes() -> None:
+    orders = (LOCKSTEP, MIRRORED, SERIAL, REVERSED, SIDE_BY_SIDE, schedule("turns(1)"), schedule("random(1)"))
+    assert [each.name for each in orders if each.mirrors] == ["mirrored"]
+    assert [each.name for each in orders if each.takes_turns] == ["serial", "reversed", "turns(1)", "random(1)"]
+    assert [each.name for each in orders if each.switches] == ["random(1)"]
+
+
 def test_orders_that_need_the_same_memory_have_one_layout() -> None:
     assert REVERSED.layout == SERIAL.layout
     assert schedule("turns(1)").layout == schedule("turns(2)").layout

@@ -184,6 +184,14 @@ def test_a_barrier_of_more_workgroups_than_run_side_by_side_says_so(monkeypatch:
     assert run(body, 1, 256, probes="bounds").findings == []
 
 
+def test_up_to_four_waits_are_noted() -> None:
+    spin = "while atomicLoad(&flag[i & 3u]) != 9u {}"
+    (finding,) = run(f"if i < 4u {{ {spin} }} else {{ {spin} }}", 8, 1, probes="bounds").findings
+    assert [note.message.partition(" waits for ")[2].partition(" here")[0] for note in finding.notes] == [
+        f"flag[{n}]" for n in range(4)
+    ]
+
+
 def test_workgroups_that_have_not_begun_cannot_end_a_wait_for_what_they_do_not_store(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
