@@ -197,6 +197,12 @@ def test_values_are_followed_through_names_calls_and_results(more, found):
     assert elsewhere(more) == found
 
 
+def test_an_array_of_a_function_with_the_same_name_is_another():
+    text = USES.format(more="") + "fn own() { var tile = array<u32, 9>(); tile[P] = 1u; }"
+    reach = Flow(parse(Source(text))).reach("P", "tile")
+    assert [(span.text, span.line) for span in reach.elsewhere] == [("P", text.count("\n") + 1)]
+
+
 @pytest.mark.parametrize(
     ("stored", "found"),
     [

@@ -1,4 +1,4 @@
-"""What becomes of a batch that pauses in a loop: it goes on with more work, is compared with a snapshot, or stops."""
+"""When a batch that pauses in a loop goes on with more work, is compared with a snapshot, or stops."""
 
 from __future__ import annotations
 
