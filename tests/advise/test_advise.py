@@ -4,6 +4,7 @@ import json
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -231,6 +232,21 @@ def test_a_pointer_to_the_array_hides_its_indices(tmp_path):
     assert found.reasons == ["not every use of tile has 1 index"]
     report = advise(case_of(tmp_path, text), Options(values=(32, 32)))
     assert report.reasons == tuple(found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("excess", "reasons"),
+    [
+        ([], ("no layout of tile has fewer bank conflicts",)),
+        ([3], ()),  # fewer, though not none
+        ([3, 0], ()),
+    ],
+)
+def test_the_reason_for_no_advice(tmp_path, monkeypatch, excess, reasons):
+    found = [SimpleNamespace(best=SimpleNamespace(excess=each), pitch=None, ok=True) for each in excess]
+    monkeypatch.setattr(layout_search, "_of_array", lambda *given: found)
+    report = advise(case_of(tmp_path, FORMS["const"]), Options())
+    assert (report.advice, report.reasons) == (tuple(found), reasons)
 
 
 def test_the_bits_of_every_kind_of_output():
