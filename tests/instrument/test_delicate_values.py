@@ -1,8 +1,13 @@
 """Floats for which it matters whether they were rounded at all: those that decide a whole number or a branch."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim.instrument.error_bounds.error_rules import _is_power_of_two
 from bankshot.sim.instrument.error_bounds.shapes import Shapes
 from bankshot.sim.ir.rounding import Rounding
 from bankshot.sim.lowering.lower import lower
@@ -59,3 +64,23 @@ def test_what_steps_makes_its_operands_delicate(body: str) -> None:
 )
 def test_what_is_continuous_does_not(body: str) -> None:
     assert not delicate(body)
+
+
+@pytest.mark.parametrize(
+    ("number", "holds"),
+    [
+        (1.0, True),
+        (2.0, True),
+        (0.5, True),
+        (-4.0, True),
+        (2.0**-140, True),
+        (0.0, False),
+        (3.0, False),
+        (1.5, False),
+        (-6.0, False),
+    ],
+)
+def test_a_product_with_a_power_of_two_is_exact(number: float, holds: bool) -> None:
+    bits = int(np.float32(number).view(np.uint32))
+    assert _is_power_of_two(cast(Any, SimpleNamespace(op="const", imm=bits))) == holds
+    assert not _is_power_of_two(cast(Any, SimpleNamespace(op="get", imm=bits)))
