@@ -295,7 +295,10 @@ def test_what_follows_a_step() -> None:
     assert ahead._union([[1], []], [1, 2]) == [3, 2]
 
 
-def test_a_search_says_how_long_it_took() -> None:
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_a_search_says_how_long_it_took(seconds: float | None) -> None:
     text = """@group(0) @binding(0) var<storage, read_write> y: atomic<u32>;
         @compute @workgroup_size(2) fn main() { atomicAdd(&y, 1u); }"""
-    assert 0 < bankshot.explore(text, grid=1, bindings={"y": np.zeros(1, np.uint32)}).seconds < 60
+    found = bankshot.explore(text, grid=1, bindings={"y": np.zeros(1, np.uint32)}, seconds=seconds)
+    assert found.complete
+    assert 0 < found.seconds < 60
