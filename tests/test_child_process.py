@@ -94,6 +94,13 @@ def test_a_dead_process_is_the_error_of_every_open_question(child):
     assert child.owner == 0
 
 
+def test_the_pipes_of_a_dead_process_are_closed(child):
+    with pytest.raises(Lost):
+        child.put("end", (3,)).answer()
+    assert [pipe.closed for pipe in (child._process.stdin, child._process.stdout)] == [True, True]
+    assert (child.owner, child._process.returncode) == (0, 3)
+
+
 def test_a_process_ends_when_it_is_closed(child):
     assert child.put("double", (1,)).answer() == 2
     child.close()

@@ -55,7 +55,7 @@ class Ahead:
         ]
         for group in workgroups:
             spaces = {unit: self._barriers[threads[unit].pc] for unit in group}
-            if len(group) > 1 and any(spaces.values()):
+            if any(spaces.values()):
                 together = frozenset[int]().union(*(ahead[unit] for unit in group))
                 for unit in group:
                     ahead[unit] |= {word for word in together if self._space(word) in spaces[unit]}

@@ -61,7 +61,7 @@ def find_order_dependence(
     outputs = {launch.variable_of(key) for key in launch.outputs()}
     if not any(pair.influences & outputs for pair in pairs):
         return Found([])
-    known = {each.race_places for each in others if each.code == RACE.code}
+    known = {each.race_places for each in others}
     orders = _Orders(launch, outcome)
     for how, changes in _changes(run, orders, pairs):
         groups = by_cause(pairs, frozenset(launch.variable_of(key) for key in changes))

@@ -176,8 +176,8 @@ def _spent(launch: Launch, stopped: Stopped) -> str:
 
 def _absent(row: NDArray[np.int64]) -> tuple[int, ...]:
     """Return the invocations that did not reach the barrier."""
-    words = row[at.ABSENT :]
-    return tuple(32 * w + bit for w in np.flatnonzero(words).tolist() for bit in range(32) if words[w] >> bit & 1)
+    words = row[at.ABSENT :].astype("<u4")  # a bit for each
+    return tuple(np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist())
 
 
 def ranges(numbers: tuple[int, ...], most: int = 4) -> str:

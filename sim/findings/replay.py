@@ -55,11 +55,11 @@ class _Result:
 @frozen
 class Verdicts:
     """What verdicts are decided with. `run` runs the dispatch again. `influence` returns what values in its program
-    influence. `varied` returns how to run it with other data, and the buffers that they are in; None: not at all."""
+    influence. `varied` returns what runs it with other data, and the buffers that they are in, if any."""
 
     run: Runner
     influence: Callable[[], Influence]
-    varied: Callable[[], tuple[Verdicts, list[str]]] | None
+    varied: Callable[[], tuple[Runner, list[str]]]
 
 
 class Judge:
@@ -209,9 +209,8 @@ class Judge:
 
         The values decide neither a branch nor an address, so that all else is as in the run, races included.
         """
-        if self._how.varied is None:
-            return None
-        how, buffers = self._how.varied()
+        run, buffers = self._how.varied()
+        how = replace(self._how, run=run)
 
         def outputs() -> dict[Key, Output]:
             launch, _ = self._values or how.run(frozenset())

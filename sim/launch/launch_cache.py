@@ -96,5 +96,5 @@ LAUNCH_SETUPS = LaunchSetups(ROOM)
 def _with_widths(sites: list[SourceSite], widths: Mapping[str, int]) -> list[SourceSite]:
     if not widths:
         return sites
-    known = [None if site.variable is None else widths.get(site.variable) for site in sites]
+    known = [widths.get(site.variable or "") for site in sites]
     return [s if width is None else replace(s, bytes_per_lane=width) for s, width in zip(sites, known, strict=True)]

@@ -24,7 +24,7 @@ from ..findings.inactive_lane import find_inactive_lane_reads, shuffles
 from ..findings.races import find_component_races
 from ..findings.redundant_barriers import find_redundant
 from ..findings.replay import Judge, Verdicts
-from ..findings.runner import Changes
+from ..findings.runner import Changes, Runner
 from ..findings.table import depending_on
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
@@ -112,9 +112,9 @@ def _judged(
 def verdicts_of(dispatch: Dispatch) -> Verdicts:
     """Return what the verdicts of a dispatch are decided with."""
 
-    def varied() -> tuple[Verdicts, list[str]]:
+    def varied() -> tuple[Runner, list[str]]:
         other, buffers = dispatch.varied()
-        return Verdicts(other.run, lambda: dispatch.influence, None), buffers
+        return other.run, buffers
 
     return Verdicts(dispatch.run, lambda: dispatch.influence, varied)
 

@@ -110,9 +110,8 @@ def _per_unit(bound: Bound, parts: Mapping[int, NDArray[np.float32]]) -> NDArray
     units = np.zeros(len(bound.data) // unit)
     for width, part in parts.items():
         known = np.where(np.isnan(part), np.inf, part.astype(np.float64))
-        if width < unit:
-            known = known.reshape(-1, 2).max(axis=1)
-        units = np.maximum(units, np.repeat(known, width // unit) if width > unit else known)
+        known = known.reshape(-1, 2).max(axis=1) if width < unit else np.repeat(known, width // unit)
+        units = np.maximum(units, known)
     units[_integers(bound, unit) & (units > 0)] = np.inf
     return units
 

@@ -192,8 +192,6 @@ class _Explained:
     def findings(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings, those that explain a change with the command that shows it, and one for what is left."""
         changes = self._seen.changes
-        if not changes:
-            return [*findings]
         shown: list[Finding] = []
         explained: set[Key] = set()
         for each in findings:

@@ -119,7 +119,8 @@ class _Splitter:
             match item:
                 case ir.If() | ir.Loop() | ir.Scope():
                     jumps = self._nested(item, governors, header)
-                    governors += tuple(e.below for e in jumps if e.below is not None and e.below not in governors)
+                    passed = (each.below for each in jumps if each.below is not None)
+                    governors = tuple(dict.fromkeys((*governors, *passed)))
                     found += jumps
                 case ir.Jump():
                     self._builder.append(item)

@@ -4,12 +4,14 @@ import json
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import bankshot
+from bankshot.oracle.advise import layout_search
 from bankshot.oracle.advise.array_layouts import Change, Layouts
 from bankshot.oracle.advise.layout_search import Options, advise
 from bankshot.oracle.advise.swizzles import Swizzle, Term
@@ -196,6 +198,12 @@ def test_values_are_followed_through_names_calls_and_results(more, found):
     assert elsewhere(more) == found
 
 
+def test_an_array_of_a_function_with_the_same_name_is_another():
+    text = USES.format(more="") + "fn own() { var tile = array<u32, 9>(); tile[P] = 1u; }"
+    reach = Flow(parse(Source(text))).reach("P", "tile")
+    assert [(span.text, span.line) for span in reach.elsewhere] == [("P", text.count("\n") + 1)]
+
+
 @pytest.mark.parametrize(
     ("stored", "found"),
     [
@@ -217,11 +225,37 @@ def test_a_swizzle_takes_indices_of_any_form(stored, found):
     assert "= tile[tile_at(at.x * 32u + row)]" in text
 
 
-def test_a_pointer_to_the_array_hides_its_indices():
+def test_a_pointer_to_the_array_hides_its_indices(tmp_path):
     text = FORMS["const"].replace("workgroupBarrier();", "workgroupBarrier(); let p = &tile; y[0] = (*p)[0];")
     found = layouts(text)
     assert found.indices == ()
     assert found.reasons == ["not every use of tile has 1 index"]
+    report = advise(case_of(tmp_path, text), Options(values=(32, 32)))
+    assert report.reasons == tuple(found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("excess", "reasons"),
+    [
+        ([], ("no layout of tile has fewer bank conflicts",)),
+        ([3], ()),  # fewer, though not none
+        ([3, 0], ()),
+    ],
+)
+def test_the_reason_for_no_advice(tmp_path, monkeypatch, excess, reasons):
+    found = [SimpleNamespace(best=SimpleNamespace(excess=each), pitch=None, ok=True) for each in excess]
+    monkeypatch.setattr(layout_search, "_of_array", lambda *given: found)
+    report = advise(case_of(tmp_path, FORMS["const"]), Options())
+    assert (report.advice, report.reasons) == (tuple(found), reasons)
+
+
+def test_the_bits_of_every_kind_of_output():
+    """A number of no dimensions, an array, bytes, and mip levels."""
+    one = np.array(0x01020304, np.uint32)
+    assert layout_search._bits(one) == [bytes((4, 3, 2, 1))]
+    assert layout_search._bits(np.array([[1, 2], [3, 4]], np.uint8)) == [bytes((1, 2, 3, 4))]
+    assert layout_search._bits(b"ab") == [b"ab"]
+    assert layout_search._bits([np.array([1], np.uint8), np.array([2, 3], np.uint8)]) == [b"\x01", b"\x02\x03"]
 
 
 def test_an_array_whose_type_is_an_alias_is_swizzled(tmp_path):

@@ -38,6 +38,8 @@ def influence(body: str) -> Influence:
         ("var k = 0u; for (var j = 0u; j < a[i]; j++) { k += 1u; } b[i] = k;", "ab"),
         ("loop { if a[i] > 1u { break; } c[i] = 1u; } b[i] = 1u;", "ac"),
         ("var p = array<u32, 4>(); p[a[i] & 3u] = 1u; b[i] = p[0];", "ab"),
+        *((f"var p = array<u32, 3>(); p[i % 3u] = a[i]; b[i] = p[{n}];", "ab") for n in range(3)),
+        *((f"var p = array<u32, 3>(); p[{n}] = a[i]; b[i] = p[i % 3u];", "ab") for n in range(3)),
         ("if atomicAdd(&n, a[i]) == 0u { b[i] = 1u; }", "anb"),
         ("let v = a[i]; b[i] = i;", "a"),
     ],

@@ -100,6 +100,11 @@ PROVEN = {
         (64,),
         4,
     ),
+    "a bit of two axes together": (
+        "if ((wg.x ^ wg.y) & 1u) == 0u { y[(wg.y * 8u + wg.x) * 64u + lane] = 1.0; }",
+        (8, 8),
+        2,
+    ),
     "a bit of each of two axes": (
         "let at = (wg.y * 8u + wg.x) * 64u + lane; if (wg.x & 1u) == 0u { y[at] = 1.0; } "
         "if (wg.y & 1u) == 0u { y[at] = 2.0; }",

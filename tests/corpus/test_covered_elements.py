@@ -249,6 +249,8 @@ def test_the_order_of_invocations_is_looked_at_before_other_texts():
     for table in (evidence.EVIDENCE[1:], evidence._EXACT):
         assert table[0].rerun == order
         assert [each.rerun for each in table].count(order) == 1
+    causes = [each for each in evidence.EVIDENCE if each.verdict == "explained" and not each.bounds]
+    assert {each.rerun for each in causes[:-1]} < {each.rerun for each in evidence._EXACT}  # the last is several ways
     alone = [each.rerun for each in evidence.EVIDENCE]
     assert all(alone.count(way.rerun) == 1 for way in cover.WAYS)
     assert (alone[0], evidence.EVIDENCE[0].bounds) == ("the simulator, with error bounds", True)

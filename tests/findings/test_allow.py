@@ -36,6 +36,42 @@ def test_a_comment_suppresses_a_finding(name):
     assert [f.code for f in done.findings if f.severity != "info" and f.code != "race"] == []
 
 
+PLACES = {  # statements, a line each; the first two are the places of one finding
+    "race": "total = i;\ny[i] = total;\ny[0] = 1u;",
+    "component-race": "v[i & 1u].x = 1u;\ny[i] = v[i & 1u].y;\n_ = 1u;",
+    "atomic-order": "atomicAdd(&a, i);\natomicMax(&a, 9u);\nworkgroupBarrier(); y[i] = atomicLoad(&a);",
+}
+
+
+def two_places(body: str) -> bankshot.Run:
+    text = f"""
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+var<workgroup> total: u32;
+var<workgroup> v: array<vec2u, 2>;
+var<workgroup> a: atomic<u32>;
+@compute @workgroup_size(8)
+fn main(@builtin(local_invocation_index) i: u32) {{
+{body}
+}}"""
+    module = bankshot.check(text, uniformity="off")
+    return bankshot.simulate(module, grid=1, bindings={"y": np.zeros(8, np.uint32)}, probes=["races"])
+
+
+@pytest.mark.parametrize("code", PLACES)
+@pytest.mark.parametrize("line", [0, 1])
+def test_a_comment_at_either_place_suppresses_a_finding(code, line):
+    """Of stores that race with themselves, too, only the finding with both places is meant."""
+    lines, comment = PLACES[code].splitlines(), f" // bankshot: allow({code}) because this is a test"
+    plain = two_places("\n".join(lines))
+    lines[line] += comment
+    commented = two_places("\n".join(lines))
+    both = [f for f in plain.findings if f.code == code and len({span.line for _, span in f.spans}) == 2]
+    assert len(both) == 1
+    left = [f.message for f in commented.findings if f.code == code]
+    assert both[0].message not in left
+    assert both[0].message in [f.message for f in commented.silenced]
+
+
 def test_suppressed_findings_are_counted_and_kept():
     done = run(SILENT["on the line"])
     (finding,) = done.silenced

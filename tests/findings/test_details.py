@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim.findings import explain
 from bankshot.sim.findings.table import depending_on
 
 HEAD = """struct Pair { a: u32, b: u32, c: array<u32, 2> }
@@ -198,3 +199,20 @@ def test_the_advice_for_components_of_one_vector(body, groups, hint):
     (found,) = run.findings
     assert (found.code, found.hint) == ("component-race", hint)
     assert [f" of workgroup ({n}, 0, 0)" in found.message for n in (0, 1)] == [groups > 1] * 2
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((), ""),
+        ((3,), "3"),
+        ((3, 4), "3 to 4"),
+        ((0, 2), "0 and 2"),
+        ((0, 1, 2, 5, 7, 8), "0 to 2, 5 and 7 to 8"),
+        ((0, 2, 4, 6), "0, 2, 4 and 6"),
+        ((0, 2, 4, 6, 8), "0, 2, 4, 6, … 8"),
+        ((0, 2, 4, 6, 8, 10, 11), "0, 2, 4, 6, … 10 to 11"),
+    ],
+)
+def test_numbers_are_abbreviated(numbers, words):
+    assert explain.ranges(numbers) == words

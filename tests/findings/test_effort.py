@@ -1,12 +1,17 @@
 """How many reruns decide a verdict: all where they are cheap, fewer where they take long, and what a note says then."""
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim.findings import reruns
 from bankshot.sim.findings.effort import Effort, limit, probed_work, work
+from bankshot.sim.findings.replay import Judge
+from bankshot.sim.findings.reruns import Rerun
+from bankshot.sim.launch.launch import Filling
 from bankshot.sim.launch.schedules import LOCKSTEP, schedule
 from bankshot.sim.run import cured
 
@@ -49,6 +54,37 @@ def test_all_are_made_if_asked_for() -> None:
     assert note(LONG + ACROSS, 16, replay="thorough") == "no output changes in any of 6 orders"
     with pytest.raises(bankshot.WgslError, match="replay must be one of thorough, not 'much'"):
         run(INSIDE, 1, replay="much")
+
+
+@pytest.mark.parametrize(("most", "by"), [(64, ""), (63, ", by subgroups")])
+def test_in_orders_of_many_invocations_subgroups_take_turns(
+    monkeypatch: pytest.MonkeyPatch, most: int, by: str
+) -> None:
+    """Of the racing workgroup only: with 64 invocations, of 12,800 in all."""
+    monkeypatch.setattr(reruns, "MOST_ONE_BY_ONE", most)
+    late = "if w.x == 190u { t[i] = i; z[at] = t[63u - i]; }"
+    orders = reruns.REPLAYS["schedules"][0](*run(late, 200).dispatch.run(frozenset(("races",))), Filling())
+    assert [each.words for each in orders] == [
+        "run mirrored", "run subgroup-serial", f"run reversed{by}", "run random(1)",
+    ]  # fmt: skip
+    units = [each.changes.get("schedule", LOCKSTEP).granularity for each in orders[1:]]
+    assert units == ["subgroup", "subgroup" if by else "invocation", "any"]
+
+
+def test_a_rerun_has_a_budget_and_one_thread_and_may_have_no_end() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def rerun(probes: frozenset[str], **changes: Any) -> Any:
+        asked.append(changes)
+        return SimpleNamespace(count=2, outputs=dict), SimpleNamespace(finished=2 if "policy" in changes else 1)
+
+    launch: Any = SimpleNamespace(options=SimpleNamespace(budget=1 << 20), count=2, outputs=dict)
+    judge = Judge(cast(Any, SimpleNamespace(run=rerun)), launch, cast(Any, SimpleNamespace(jumps=10)), Effort(0.0))
+    reruns_of: tuple[Any, ...] = ({"schedule": LOCKSTEP}, {"policy": "zero"})
+    results = [judge._result(Rerun("", changes, 0)) for changes in reruns_of]
+    assert [each.endless for each in results] == [True, False]
+    limits = {"budget": 4 * 10 + 1000, "threads": 1}
+    assert asked == [{**limits, "schedule": LOCKSTEP}, {**limits, "policy": "zero"}]
 
 
 def test_a_race_within_workgroups_runs_in_those_that_show_it() -> None:

@@ -1,9 +1,14 @@
 """Of nested loops, the finding names the one that does not end: not those in it, which end in each of its turns."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim.findings import running_loops
+from bankshot.sim.machine import layout as at
 
 HEAD = """@group(0) @binding(0) var<storage, read_write> y: array<u32, 1>;
 @compute @workgroup_size(1)
@@ -71,3 +76,61 @@ def test_an_endless_loop_in_others_that_do_not_turn():
     (finding,) = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(1, np.uint32)}).findings
     assert finding.span.start == text.index("loop {")
     assert "its state repeats every 3 iterations" in finding.message
+
+
+INNER, OUTER, OUTERMOST = 7, 3, 2
+LAST = at.MOST_LOOPS - 1  # the counter of all further loops
+
+
+@pytest.mark.parametrize(
+    ("left", "counters", "around", "endless"),
+    [
+        # For a loop around it: its turns, and what was left when the last one began. Of 1000 iterations, 4 turns may
+        # take 500 before that and 500 since: 4 times as many as each turn before.
+        (0, {OUTER: (4, 500)}, [OUTER], OUTER),
+        (0, {OUTER: (4, 501)}, [OUTER], INNER),
+        (0, {OUTER: (5, 500)}, [OUTER], INNER),
+        (100, {OUTER: (4, 550)}, [OUTER], OUTER),
+        (100, {OUTER: (4, 551)}, [OUTER], INNER),
+        (0, {OUTER: (0, 1000)}, [OUTER], INNER),  # it has made no turn
+        (0, {OUTER: (1, 1)}, [OUTER], OUTER),
+        (0, {OUTER: (4, 400), OUTERMOST: (4, 500)}, [OUTER, OUTERMOST], OUTERMOST),
+        (0, {OUTER: (4, 400), OUTERMOST: (4, 501)}, [OUTER, OUTERMOST], OUTER),
+        (0, {OUTER: (4, 501), OUTERMOST: (4, 400)}, [OUTER, OUTERMOST], INNER),
+        (0, {LAST: (4, 500)}, [LAST], LAST),
+        (0, {LAST: (4, 500)}, [LAST + 9], LAST + 9),
+        (0, {LAST: (4, 501)}, [LAST + 9], INNER),
+        (0, {}, [], INNER),
+    ],
+)
+def test_a_loop_that_lasts_four_times_as_long_as_before_is_endless(left, counters, around, endless):
+    progress = np.zeros(at.TURNED + at.MOST_LOOPS + at.MOST_LOOPS, np.int64)
+    progress[at.BUDGET_LEFT] = left
+    for number, (turns, turned) in counters.items():
+        progress[at.TURNS + number], progress[at.TURNED + number] = turns, turned
+    launch: Any = SimpleNamespace(options=SimpleNamespace(budget=1000))
+    stopped: Any = SimpleNamespace(loop=INNER, progress=progress)
+    assert running_loops._longest_running(launch, stopped, around) == endless
+
+
+@pytest.mark.parametrize(("workgroup", "left"), [(0, 44), (43, 1), (44, 0), (45, 0), (256, 0)])
+def test_workgroups_after_those_side_by_side_have_not_begun(workgroup, left):
+    launch: Any = SimpleNamespace(count=300, program=SimpleNamespace(workgroups_per_batch=256))
+    stopped: Any = SimpleNamespace(workgroup=workgroup)
+    assert running_loops.not_begun(launch, stopped) == left
+
+
+def test_loops_around_another_from_the_inside_out():
+    ranges = {
+        0: range(10, 90),
+        1: range(10, 50),
+        2: range(20, 30),
+        3: range(60, 80),
+        4: range(30, 50),
+        5: range(19, 31),
+    }
+    assert running_loops._around(ranges, 2) == [5, 1, 0]
+    assert running_loops._around(ranges, 3) == [0]
+    assert running_loops._around(ranges, 1) == [0]  # that begins where it begins
+    assert running_loops._around(ranges, 4) == [0]  # nothing comes after it in the other loop
+    assert running_loops._around(ranges, 0) == []

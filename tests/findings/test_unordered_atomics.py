@@ -96,6 +96,15 @@ if i == 5u { y[w.x] = atomicLoad(&s[0]); }"""
     ]
 
 
+def test_an_update_whose_result_is_needed_takes_the_blame_before_others() -> None:
+    body = "atomicAdd(&n[0], i);\ny[at] = atomicMax(&n[0], 5u);"
+    run = bankshot.simulate(HEAD + body + "\n}", grid=2, bindings=bindings())
+    (finding,) = [f for f in run.findings if f.code == "atomic-order"]
+    assert finding.span is not None
+    assert finding.span.text == "atomicMax(&n[0], 5u)"
+    assert [note.span.text for note in finding.notes if note.span] == ["atomicAdd(&n[0], i)"]
+
+
 def test_a_race_in_a_branch_that_only_another_order_takes() -> None:
     body = """t[i] = 0u; workgroupBarrier();
 atomicAdd(&s[0], 1u);

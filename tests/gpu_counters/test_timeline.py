@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.gpu_counters import timeline as room
-from bankshot.oracle.gpu_counters.timeline import Barrier, Slice, record_timeline
+from bankshot.oracle.gpu_counters.timeline import Barrier, Slice, find_regions, record_timeline
 from bankshot.oracle.judge.case_run import simulate
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.reports import chrome_trace
@@ -156,3 +157,31 @@ def test_a_file_that_cannot_be_written_is_reported_before_the_run(known, tmp_pat
     assert out.exit_code == 2
     assert "--timeline" in out.output
     assert "no folder" in out.output
+
+
+def parts(*touched):
+    """Requests of (epoch, kind, addresses); one more lane is not active."""
+    return [
+        SimpleNamespace(
+            epoch=epoch, site=SimpleNamespace(kind=kind), addresses=np.array([*addresses, 0]),
+            active=np.array([True] * len(addresses) + [False]),
+        )
+        for epoch, kind, addresses in touched
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("size", "touched", "regions"),
+    [
+        (8, [(0, "store", (0, 3)), (1, "store", (4, 7))], 2),
+        (8, [(0, "store", (0, 3)), (0, "load", (4, 7))], 2),  # one is read while the other is written
+        (8, [(0, "store", (0, 4)), (1, "store", (4, 7))], 1),
+        (8, [(0, "store", (0, 3)), (1, "store", (2, 3))], 1),  # one part is not used
+        (9, [(0, "store", (0, 3)), (1, "store", (4, 7))], 1),  # no two equal parts
+        (9, [(0, "store", (0, 2)), (1, "store", (3, 5)), (2, "store", (6, 8))], 3),
+        (8, [(0, "store", ()), (1, "store", (4, 7)), (2, "store", (1,))], 2),
+        (8, [], 1),
+    ],
+)
+def test_the_parts_of_a_multiple_buffer(size, touched, regions):
+    assert find_regions(parts(*touched), size) == regions

@@ -57,7 +57,19 @@ X = "x"
         (("shr_u32", ("and_u32", X, 12), 34), 3),
         (("unpack4xU8_u32", ("and_u32", X, 0x0F0F0F0F), 2), 15),
         *((("unpack4xU8_u32", ("and_u32", X, 0x01020304), byte), 4 - byte) for byte in range(4)),
+        *(
+            (("unpack4xU8_u32", ("and_u32", X, 0x01020304), byte), 8 - byte) for byte in range(4, 8)
+        ),  # of four, byte % 4
         (("unpack4xU8_u32", ("or_u32", X, 1), 2), 255),
+        *(
+            ((f"{stem}_u32", *operands), largest)  # of 12 and 3
+            for stem, largest in {"and": 3, "or": 15, "xor": 15, "add": 15, "mul": 36, "min": 3, "max": 12}.items()
+            for operands in ((("and_u32", X, 12), ("and_u32", X, 3)), (("and_u32", X, 3), ("and_u32", X, 12)))
+        ),
+        (("select_u32", ("and_u32", X, 12), ("and_u32", X, 3), ("lt_u32", X, 5)), 12),
+        (("select_u32", ("and_u32", X, 3), ("and_u32", X, 12), ("lt_u32", X, 5)), 12),
+        (("convert_bool_u32", ("lt_u32", X, 5)), 1),
+        (("div_u32", ("and_u32", X, 12), 5), 2),
         (("add_u32", ("rem_u32", X, 4), 6), 9),
         (("add_u32", X, 1), 2**32 - 1),
         (("extractBits_u32", X, 3, 4), 15),

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import bankshot
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.gpu_account.account import COUNTERS
 from bankshot.oracle.gpu_account.regions import Place
@@ -242,3 +243,54 @@ def test_rows_are_charged_to_regions_and_to_each_part_of_an_access():
         [("branch", [5], []), ("store", [5, 6], [96, 100]), ("load", [5, 6], [100, 104])],
         0,
     )
+
+
+EQUAL = CounterDiff(None, "nvidia", (1, 1, 1), False, 0, 1, 0, 0, 0, (), {})
+UNEQUAL = CounterDiff(None, "nvidia", (1, 1, 1), False, 0, 1, 0, 0, 0, ("one",), {})
+
+
+@pytest.mark.parametrize(
+    ("plain", "zeroes", "zeroed", "result", "says"),
+    [
+        (EQUAL, "t[0] = 0;", UNEQUAL, EQUAL, False),
+        (UNEQUAL, "", EQUAL, UNEQUAL, False),  # there is no workgroup memory to zero
+        (UNEQUAL, "t[0] = 0;", EQUAL, EQUAL, True),
+        (UNEQUAL, "t[0] = 0;", UNEQUAL, UNEQUAL, False),
+    ],
+)
+def test_a_driver_that_does_not_zero_workgroup_memory_is_said(monkeypatch, plain, zeroes, zeroed, result, says):
+    texts = []
+
+    def counted(case, run, planned, info, cut, adapter, say, first=""):
+        texts.append(first)
+        return zeroed if first else plain
+
+    monkeypatch.setattr(counter_diff.wgpu_client, "require_adapter", lambda adapter: None)
+    monkeypatch.setattr(counter_diff, "_fitting", lambda *given: (None, SimpleNamespace(pipeline=None), False))
+    monkeypatch.setattr(counter_diff, "plan", lambda run: None)
+    monkeypatch.setattr(counter_diff, "_check_subgroups", lambda *given: None)
+    monkeypatch.setattr(counter_diff, "zeroing_statements", lambda pipeline: zeroes)
+    monkeypatch.setattr(counter_diff, "_counted", counted)
+    found = counter_diff.diff_counters(None, "nvidia", None)
+    assert (found.differences, found.zeroed) == (result.differences, says)
+    assert texts in (["", "t[0] = 0; workgroupBarrier();"], [""])
+    assert len(texts) == 1 + (plain is UNEQUAL and bool(zeroes))
+
+
+def test_an_array_that_shadows_a_texture_has_no_texels(monkeypatch):
+    text = """@group(0) @binding(0) var img: texture_2d<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32, 4>;
+fn texel() -> f32 { return textureLoad(img, vec2(), 0).x; }
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
+    let first = texel();
+    var img = array<f32, 4>(1, 2, 3, 4);
+    img[i ^ 1u] = first;
+    y[i] = img[i];
+}"""
+    given = {"img": np.zeros((1, 1, 4), np.float16), "y": np.zeros(4, np.float32)}
+    run = bankshot.simulate(text, grid=1, bindings=given)
+    assert {site.kind for site in run.program.sites if site.variable == "img"} == {"load", "index"}
+    found = {}
+    monkeypatch.setattr(counter_recording, "find_regions", lambda pipeline, texels, fused: found.update(texels) or [])
+    counter_recording.plan(run)
+    assert found == {"img": 8}  # bytes of four halves

@@ -12,6 +12,7 @@ import pytest
 import bankshot
 from bankshot.sim.bindings.buffers import bind
 from bankshot.sim.front_end import check
+from bankshot.sim.launch import device_memory
 from bankshot.sim.launch.device_memory import make_device_memory, snapshot
 from bankshot.sim.launch.threads import THREADS, run_on_threads
 
@@ -35,13 +36,27 @@ def test_device_memory_has_all_bindings(sizes, threads, monkeypatch):
     monkeypatch.setenv(THREADS, str(threads))
     arrays = given(sizes)
     bound = bind(check(SHADER).pipeline("main", {}), arrays)
-    device_memory = make_device_memory(bound)
-    left = device_memory.words.view(np.uint8).copy()
+    memory = make_device_memory(bound)
+    left = memory.words.view(np.uint8).copy()
     for each in bound:
-        assert np.array_equal(device_memory.part(each).view(np.uint32), arrays[each.key])
-        start = device_memory.places[each.variable.name]
+        assert np.array_equal(memory.part(each).view(np.uint32), arrays[each.key])
+        start = memory.places[each.variable.name]
         left[start : start + len(each.data)] = 0
     assert not left.any()  # nothing but zeros in between
+
+
+@pytest.mark.parametrize("words", [1, 15, 16, 17, 1000])
+def test_words_begin_with_a_cache_line(words):
+    """Of 64 bytes, wherever the allocation begins."""
+    for offset in range(16):
+
+        def make(count, dtype, offset=offset):
+            room = np.zeros(count + 32, np.uint32)
+            first = (-room.ctypes.data % 64) // 4 + offset
+            return room[first : first + count]
+
+        found = device_memory._lined_up(make, words)
+        assert (found.ctypes.data % 64, len(found)) == (0, words)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

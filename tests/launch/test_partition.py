@@ -6,8 +6,10 @@ import threading
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from bankshot.sim.launch import partition
 from bankshot.sim.launch.partition import run_parts, split
 from bankshot.sim.machine import layout as at
 
@@ -65,6 +67,46 @@ def test_small_runs_are_one_part():
     assert split(0, 2, 1, 1000, loops=False) == [(0, 0)]
     assert split(64, 2, 1, 1000, loops=False) == [(0, 64)]
     assert split(64, 2, 1, 1000, loops=True) == [(0, 32), (32, 64)]
+
+
+WORK = 1 << 24  # what makes a workgroup worth a part of its own; 1 << 28 where one thread runs all
+
+
+@pytest.mark.parametrize(
+    ("count", "threads", "batch", "work", "loops", "sizes"),
+    [
+        (12, 2, 1, WORK, False, [2, 2, 2, 1, 1, 1, 1, 1, 1]),  # a sixth of what is left
+        (12, 2, 4, WORK, False, [4, 4, 4]),
+        (10, 2, 4, WORK, False, [4, 4, 2]),
+        (12, 1, 1, WORK, False, [12]),
+        (12, 1, 1, 16 * WORK, False, [4, 3, 2, 1, 1, 1]),  # a third of what is left
+        (12, 2, 1, WORK // 16, True, [2, 2, 2, 1, 1, 1, 1, 1, 1]),  # 16 iterations are assumed
+        (12, 2, 1, WORK // 16, False, [12]),
+        (12, 2, 1, WORK // 4, False, [4, 4, 4]),  # three parts are worth it
+        (12, 2, 1, 1, True, [6, 6]),  # a loop may take long: a part for each thread
+        (12, 1, 1, 1, True, [12]),
+        (3, 8, 1, 1, True, [1, 1, 1]),
+    ],
+)
+def test_a_part_is_a_share_of_what_is_left(count, threads, batch, work, loops, sizes):
+    assert [last - first for first, last in split(count, threads, batch, work, loops)] == sizes
+
+
+def test_the_smallest_part_is_a_64th_of_what_a_thread_runs():
+    sizes = [last - first for first, last in split(1280, 1, 1, 1 << 40, False)]
+    assert min(sizes[:-1]) == 20
+    assert sizes[0] == 427  # a third
+    assert sum(sizes) == 1280
+
+
+def test_counts_of_parts_add_up_and_the_rest_is_of_the_first_part_that_counts():
+    """Columns: a place, how often, a value of the first occurrence."""
+    none = np.array([[1, 0, 0], [2, 0, 0], [3, 0, 0]])
+    one = np.array([[1, 2, 50], [2, 0, 0], [3, 0, 0]])
+    other = np.array([[1, 3, 60], [2, 4, 70], [3, 0, 0]])
+    assert partition._added([none, one, other], 1).tolist() == [[1, 5, 50], [2, 4, 70], [3, 0, 0]]
+    assert partition._added([other, none, one], 1).tolist() == [[1, 5, 60], [2, 4, 70], [3, 0, 0]]
+    assert partition._added([none, none], 1).tolist() == none.tolist()
 
 
 @pytest.mark.parametrize("workgroups_per_batch", [1, 8])

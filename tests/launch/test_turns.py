@@ -182,3 +182,20 @@ def test_a_barrier_of_more_workgroups_than_run_side_by_side_says_so(monkeypatch:
     assert "44 workgroups have not begun" in finding.message
     assert finding.notes[0].message.endswith("44 workgroups that could store to flag have not begun")
     assert run(body, 1, 256, probes="bounds").findings == []
+
+
+def test_up_to_four_waits_are_noted() -> None:
+    spin = "while atomicLoad(&flag[i & 3u]) != 9u {}"
+    (finding,) = run(f"if i < 4u {{ {spin} }} else {{ {spin} }}", 8, 1, probes="bounds").findings
+    assert [note.message.partition(" waits for ")[2].partition(" here")[0] for note in finding.notes] == [
+        f"flag[{n}]" for n in range(4)
+    ]
+
+
+def test_workgroups_that_have_not_begun_cannot_end_a_wait_for_what_they_do_not_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(schedules, "_MOST_GROUPS", 256)
+    (finding,) = run("while atomicLoad(&flag[0]) == 0u {} y[0] = 1u;", 1, 300, probes="bounds").findings
+    assert finding.code == "endless-loop"
+    assert finding.notes[0].message.endswith("; all others that could store to flag have ended")

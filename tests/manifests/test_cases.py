@@ -5,6 +5,7 @@ import pytest
 
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.sim.wgsl.diagnostics import WgslError
 from tests.scaling import PARAMS, SHADER, manifest
 
 BINDINGS = """\
@@ -81,6 +82,10 @@ GRIDS = {
     "y[g.x + 4u * w.z] = 1u;": ((2, 1, 2), TWO_OF_EACH.format("2 x 1 x 2")),
     "y[i] = 1u;": ((1, 1, 1), ONE),
     "y[12u + g.x] = 1u;": ((1, 1, 1), ONE_FITS),
+    "y[15u + w.x] = 1u;": ((1, 1, 1), ONE_FITS),
+    "y[15u + w.y] = 1u;": ((1, 1, 1), ONE_FITS),
+    "y[15u + w.z] = 1u;": ((1, 1, 1), ONE_FITS),
+    "y[15u + w.x + w.y + w.z] = 1u;": ((1, 1, 1), ONE_FITS),
     "y[14u + g.x] = 1u;": ((2, 1, 1), TWO_OF_EACH.format("2 x 1 x 1")),  # one workgroup is out of bounds, too
     "for (var k = 0u; k < 9000u; k++) { y[k % 16u] = k; } y[12u + g.x] = 1u;": ((1, 1, 1), ONE_FITS),  # it ends
     "if 12u + g.x < 16u { y[12u + g.x] = 1u; }": ((2, 1, 1), TWO_OF_EACH.format("2 x 1 x 1")),
@@ -188,6 +193,24 @@ def test_a_broken_file_is_listed_unless_the_kernel_is_found_elsewhere(family):
         plans([family], Request(kernel="three"), [])
     with pytest.raises(UsageError, match=r"broken\.toml"):
         plans([family], Request())
+
+
+def test_a_wrong_shader_is_listed_and_the_next_is_planned(tmp_path):
+    wrong, right = tmp_path / "wrong.wgsl", tmp_path / "right.wgsl"
+    wrong.write_text("@compute @workgroup_size(1) fn main() { undeclared(); }")
+    right.write_text(MAIN.format(""))
+    broken = []
+    (plan,) = plans([wrong, right], Request(), broken)
+    assert plan.kernel.path == right
+    assert [(each.path, type(each.error)) for each in broken] == [(wrong, WgslError)]
+
+
+@pytest.mark.parametrize("name", ["none", "none.toml", "none.wgsl"])
+def test_a_path_that_does_not_exist_is_an_error_of_the_request(tmp_path, name):
+    broken = []
+    with pytest.raises(UsageError, match=rf"{name}: there is no such file or folder$"):
+        plans([tmp_path / name], Request(), broken)
+    assert broken == []
 
 
 REFUSED = {

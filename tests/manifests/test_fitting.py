@@ -106,6 +106,25 @@ def test_integers_listed_for_floats(tmp_path, monkeypatch, word, means, dtype):
         assert f"error: {tmp_path / 'k.toml'}: [bind.params] {what}; {hint}\n" in result.output
 
 
+@pytest.mark.parametrize(
+    ("members", "declared", "contents"),
+    [
+        (FLOATS, "params: Params", 'dtype = "u32"\ninit = "arange"\nshape = [3]'),  # made, not listed
+        (FLOATS.replace("u32", "f32"), "params: Params", 'dtype = "f32"\nvalues = [1, 1e-45, 4]'),  # floats
+        (FLOATS, "params: array<Params, 1>", 'dtype = "u32"\nvalues = [1, 1, 4]'),
+    ],
+)
+def test_only_integers_listed_for_a_struct_are_taken_for_floats(tmp_path, monkeypatch, members, declared, contents):
+    """The bits of its second member are 1 in each case."""
+    text = WGSL.replace("struct Params { rows: u32, columns: u32 }", members).replace("% params.columns", "% 4u")
+    text = text.replace("<uniform> params: Params", f"<storage, read> {declared}").replace(
+        "{ y[i]", "{ _ = &params; y[i]"
+    )
+    monkeypatch.setattr(f"{__name__}.WGSL", text)
+    result = audit(tmp_path, "struct = { rows = 1, columns = 4 }", contents)
+    assert (result.exit_code, "to which" in result.output) == (0, False), result.output
+
+
 # The type of a variable, and a dtype; the error, if it does not fit.
 TYPES = {
     ("f32", "array<f32>"): None,

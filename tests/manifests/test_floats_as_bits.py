@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.manifests.manifest_loader import load
+from bankshot.sim.bindings.binding import Bits
 
 LOOP = """\
 var old = atomicLoad(&y[row]);
@@ -247,3 +248,13 @@ def test_a_uniform_of_whole_numbers_holds_no_floats(path):
     done = called("audit", file, "--no-gpu")
     assert done.exit_code == 2
     assert 'is f32, and n is vec4<u32>; it takes `dtype = "u32"`\n' in done.output
+
+
+@pytest.mark.parametrize("dtype", ["f32", "u32", "i32"])
+def test_only_floats_may_be_kept_as_bits(path, dtype):
+    """The others are plain arrays, which fit no variable of another type."""
+    kernel = load(path(reference="", y=f'dtype = "{dtype}", shape = ["M"], init = "zeros"'))
+    bindings = kernel.case(kernel.shapes[0]).bindings
+    assert {name: type(array) for name, array in bindings.items()} == {
+        "a": Bits, "x": Bits, "y": Bits if dtype == "f32" else np.ndarray,
+    }  # fmt: skip

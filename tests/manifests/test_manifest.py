@@ -89,6 +89,25 @@ def sized(write):
     return manifest_loader.load(path)
 
 
+def test_folders_of_includes_are_relative_to_the_manifest(write, tmp_path, monkeypatch):
+    for folder, columns in (("headers", 3), (".", 5)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "columns.wgsl").write_text(f"const N = {columns};\n")
+    path = write(GOOD.replace('entry = "main"', 'include_dirs = ["headers"]'))
+    monkeypatch.chdir(tmp_path.parent)
+    assert manifest_loader.load(path).include_dirs == (tmp_path / "headers",)
+
+
+@pytest.mark.parametrize("size", ["M - 6", "M - 7"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_each_size_of_a_grid_is_at_least_1(write, size, axis):
+    sizes = ["2", "2", "2"]
+    sizes[axis] = size
+    kernel = manifest_loader.load(write(GOOD.replace('["ceil(N / 3)", "M"]', str(sizes).replace("'", '"'))))
+    with pytest.raises(UsageError, match="and each size must be at least 1"):
+        kernel.case(kernel.shape({}))
+
+
 def test_overrides_depend_on_dims(sized):
     from bankshot.oracle.judge.case_run import simulate
 
@@ -225,6 +244,8 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ("source =", "sauce =", "k.toml:1: [kernel] lacks `source`; is `sauce` meant to be it?"),
         ('"k.wgsl"', '"x.wgsl"', "x.wgsl does not exist"),
         ("M = 6", "M = -6", "k.toml:4: `M` must be a non-negative integer, not -6"),
+        ("M = 6", "M = true", "k.toml:4: `M` must be a non-negative integer, not True"),
+        ("M = 6", "M = 6.0", "k.toml:4: `M` must be a non-negative integer, not 6.0"),
         ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` is no dimension; [kernel] dims has M"),
         ("{ WG = 8 }", '{ WG = "2 * Q" }', "k.toml:6: `2 * Q` uses Q, which is no dimension; [kernel] dims has M"),
         ('"ceil(N / 3)"', '"ceil(N /"', "k.toml:5: `ceil(N /` is not arithmetic"),
@@ -241,6 +262,12 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ('cost = "heavy"', 'cost = "huge"', "k.toml:24: `cost` must be quick or heavy, not 'huge'"),
         ('rule = "ulp"', 'rule = "ulps"', "`A`: rule must be one of exact, ulp,"),
         ("max = 2", "mx = 2", "[expect.A] has an unknown key `mx`; did you mean `max`?"),
+        (
+            "[expect]",
+            '[expect]\nunchecked = { B = "x" }',
+            "[expect.unchecked] has an unknown key `B`; known are A, size",
+        ),
+        ("[expect]", '[expect]\nunchecked = { A = " " }', "`unchecked` needs the reason why nothing checks A"),
         ('"M", "2 * N"', '"K", "2 * N"', "k.toml:11: `K` is no dimension; [kernel] dims has M, N"),
         (
             '"2 * N"]\ninit',

@@ -125,3 +125,18 @@ def test_a_generator_makes_known_types(text, message):
     with pytest.raises(UsageError) as caught:
         inputs.parse_bind(text)
     assert str(caught.value) == f"--bind {text}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [("it is bad", "it is bad"), ("it is bad.", "it is bad"), ("no 1.5 here. Pass allow_pickle=True.", "no 1.5 here")],
+)
+def test_a_file_that_numpy_refuses_is_reported_in_its_first_sentence(monkeypatch, tmp_path, said, quoted):
+    def refuse(path, allow_pickle):
+        raise ValueError(said)
+
+    (tmp_path / "x.npy").touch()
+    monkeypatch.setattr(np, "load", refuse)
+    with pytest.raises(UsageError) as caught:
+        inputs.load(tmp_path / "x.npy")
+    assert str(caught.value) == f"{tmp_path / 'x.npy'}: is not a whole .npy file of plain numbers ({quoted})"

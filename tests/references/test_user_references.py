@@ -282,10 +282,10 @@ def test_a_reference_may_print_to_stderr(wild, monkeypatch, capfd):
 def test_prints_are_noticed_before_python_writes_its_buffer(wild, monkeypatch):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     monkeypatch.setattr(reference_process, "_process", None)
-    for _ in range(2):
-        with pytest.raises(UsageError, match="prints prints to stdout"):
+    for _ in range(3):  # each is quoted alone
+        with pytest.raises(UsageError, match=r"prints prints to stdout, .*; use sys.stderr: ::error::pwned\\x1b\[2J$"):
             wild("prints")
-        assert wild("good") == [0, 2, 4]
+    assert wild("good") == [0, 2, 4]
 
 
 def test_a_reference_has_no_standard_input(wild):

@@ -8,7 +8,7 @@ import pytest
 from bankshot.oracle.reports import run_text, tables
 from bankshot.oracle.reports.run_text import show_table
 from bankshot.oracle.reports.tables import Table
-from bankshot.oracle.reports.terminal import console
+from bankshot.oracle.reports.terminal import amount, console, duration
 from bankshot.sim.run.traffic import Traffic
 from bankshot.sim.utilization.utilization import Headline, LineUse, Utilization
 
@@ -184,3 +184,22 @@ def test_a_column_for_each_device(monkeypatch):
     ]
     assert {len(line) for line in lines} == {33}
     assert printed(run_text.show_devices, []) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (12.345, "12.35 s"), (0.1, "0.10 s"), (0.0999, "100 ms"), (0.0124, "12 ms"), (1e-3, "1 ms"),
+        (9.99e-4, "999 us"), (1.6e-6, "2 us"), (0.0, "0 us"),
+    ],
+)  # fmt: skip
+def test_a_duration_in_a_few_digits(seconds, words):
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [(0.125, "%", "12.5%"), (1.23456, "ratio", "1.23"), (12_345, "bytes", "12,345 bytes"), (7, "", "7")],
+)
+def test_an_amount_with_its_unit(value, unit, words):
+    assert amount(value, unit) == words

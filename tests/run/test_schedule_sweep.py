@@ -65,6 +65,8 @@ def test_every_name_is_a_schedule():
 
 
 def test_many_invocations_are_not_run_one_by_one():
+    assert "serial" in names(6, invocations=1 << 16)
+    assert "serial" not in names(6, invocations=(1 << 16) + 1)
     assert names(5, invocations=1 << 20) == ["lockstep", "mirrored", "subgroup-serial", "side-by-side", "random(0)"]
     assert len(names(100, invocations=1 << 20)) == 100
 
@@ -185,6 +187,12 @@ def test_the_grid_is_as_small_as_shows_it():
     assert "grid" not in shown(simulated(body, size=1, grid=7, schedules=6, probes="none"))
 
 
+def test_a_sample_of_workgroups_shows_it_in_the_whole_grid():
+    said = shown(simulated(RACE, grid=8, workgroups=4, schedules=6, probes="none"))
+    assert said.startswith('schedule="')
+    assert "grid" not in said
+
+
 def test_the_first_schedule_that_shows_it_is_named():
     run = simulated(RACE, schedules=6, probes="none")
     assert run.agreement is not None
@@ -247,6 +255,8 @@ def test_a_choice_at_an_atomic_shows_in_drawn_schedules():
 
 def test_the_smaller_grids_together_are_no_larger_than_the_grid():
     assert _smaller((4, 4, 1)) == [(1, 1, 1), (1, 2, 1), (2, 1, 1), (1, 4, 1), (2, 2, 1)]  # 13; (4, 1, 1) makes 17
+    assert _smaller((3, 1, 1)) == [(1, 1, 1), (2, 1, 1)]  # 3
+    assert _smaller((1, 1, 3)) == [(1, 1, 1), (1, 1, 2)]
     assert _smaller((5, 1, 1)) == [(1, 1, 1), (2, 1, 1)]
     assert _smaller((7, 1, 1)) == [(1, 1, 1), (2, 1, 1), (4, 1, 1)]
     assert _smaller((1, 1, 1)) == []

@@ -11,6 +11,7 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -565,3 +566,15 @@ def test_kernels_that_lack_a_dim_are_skipped_with_a_word(folder):
     assert result.exit_code == 0, result.output
     assert "other: skipped, as it has no dim N" in result.stderr.splitlines()
     assert [row["kernel"] for row in table("t.csv")] == ["scale"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "own"),
+    [(None, []), ("matmul", []), ("own.py:product", ["own.py"]), ("refs/a:b.py:two", ["refs/a:b.py"])],
+)
+def test_the_files_that_a_result_depends_on(reference, own):
+    """Data of bindings, and the file of a reference that is not built in."""
+    bindings = [SimpleNamespace(file=file) for file in (None, Path("x.npy"), Path("y.npy"))]
+    kernel = SimpleNamespace(bindings=bindings, reference=reference, path=Path("kernels/k.toml"))
+    files = [file.as_posix() for file in work._files(kernel)]
+    assert files == ["x.npy", "y.npy", *(f"kernels/{name}" for name in own)]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools.mutants import choice
+from tools.mutants import choice, reach
 from tools.mutants.__main__ import alive
 from tools.mutants.areas import AREAS
 from tools.mutants.code import Code, Edit
@@ -184,6 +184,20 @@ def small(tmp_path_factory):
         patch.setenv("BANKSHOT_CACHE", str(tmp_path / "cache"))
         patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
         return tmp_path, Reach([measured(tmp_path, "tests/test_room.py", Trials(tmp_path, 1, 10).measure)])
+
+
+def test_a_process_that_was_killed_has_measured_nothing(tmp_path):
+    coverage = pytest.importorskip("coverage")
+    source, killed, ended = (tmp_path / name for name in ("source.py", "data.1", "data.2"))
+    source.write_text("def f():\n    return 1\n")
+    killed.touch()
+    data = coverage.CoverageData(str(ended))
+    data.set_context("tests/test_a.py|tests/test_a.py::test_f")
+    data.add_lines({str(source): [2]})
+    data.write()
+    assert reach._combine([killed], tmp_path / "none", tmp_path) == set()
+    assert reach._combine([killed, ended], tmp_path / "both", tmp_path) == {"source.py"}
+    assert reach._contexts(tmp_path / "both", "source.py") == {2: ["tests/test_a.py|tests/test_a.py::test_f"]}
 
 
 def reached(small, before):

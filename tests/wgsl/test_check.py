@@ -278,6 +278,34 @@ def test_alias_analysis(call: str, aliased: bool) -> None:
     assert code(f"{ALIASING} {call} }}") == ("aliased-pointer" if aliased else "")
 
 
+ATOMIC = """
+var<workgroup> g: atomic<u32>;
+var<workgroup> plain: u32;
+fn loads(a: ptr<workgroup, atomic<u32>>, b: ptr<workgroup, atomic<u32>>) { _ = atomicLoad(a) + atomicLoad(b); }
+fn stores(a: ptr<workgroup, atomic<u32>>, b: ptr<workgroup, atomic<u32>>) { atomicStore(a, atomicLoad(b)); }
+fn stores_other(a: ptr<workgroup, atomic<u32>>, b: ptr<workgroup, atomic<u32>>) { atomicStore(b, atomicLoad(a)); }
+fn adds(a: ptr<workgroup, atomic<u32>>, b: ptr<workgroup, atomic<u32>>) { _ = atomicAdd(a, atomicLoad(b)); }
+fn unused(a: ptr<workgroup, atomic<u32>>, b: ptr<workgroup, atomic<u32>>) { atomicStore(a, 1u); }
+fn uniform_load(a: ptr<workgroup, u32>, b: ptr<workgroup, u32>) { _ = workgroupUniformLoad(a) + *b; }
+fn main() {
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "aliased"),
+    [
+        ("loads(&g, &g);", False),
+        ("stores(&g, &g);", True),
+        ("stores_other(&g, &g);", True),
+        ("adds(&g, &g);", True),
+        ("unused(&g, &g);", False),
+        ("uniform_load(&plain, &plain);", False),
+    ],
+)
+def test_what_builtins_read_and_write_through_pointers(call: str, aliased: bool) -> None:
+    assert code(f"{ATOMIC} {call} }}") == ("aliased-pointer" if aliased else "")
+
+
 @pytest.mark.parametrize(
     ("first", "second", "same"),
     [

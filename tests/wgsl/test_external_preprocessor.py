@@ -108,6 +108,13 @@ def test_a_command_that_complains_at_length():
         run(f"{PYTHON} \"import sys; sys.stderr.write('x' * 1000000); sys.exit(3)\"")
 
 
+@pytest.mark.parametrize("length", [3999, 4000, 4001])
+def test_a_message_quotes_4000_characters(length):
+    with pytest.raises(bankshot.WgslError) as caught:
+        run(f"{PYTHON} \"import sys; sys.stderr.write('x' * {length}); sys.exit(3)\"")
+    assert caught.value.diagnostics[0].notes[0].message == "it says: " + "x" * min(length, 4000)
+
+
 def test_a_command_that_does_not_read():
     assert run(f'{PYTHON} ""', "x" * 1_000_000) == ("", "m.wgsl")
 

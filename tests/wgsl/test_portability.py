@@ -118,6 +118,12 @@ CASES = [
         "unknown builtin",
     ),
     Case(
+        "builtin-value",
+        shader(inputs="ids: Ids", before="struct Ids { @builtin(global_invocation_index) at: u32 }\n"),
+        shader(inputs="ids: Ids", before="struct Ids { @builtin(num_workgroups) n: vec3<u32> }\n"),
+        "unknown builtin",
+    ),
+    Case(
         "builtin-function",
         shader("if subgroupElect() { out[0] = 1; }", head=SUBGROUPS),
         shader("if subgroupBroadcastFirst(n) == n { out[0] = 1; }", inputs="@builtin(subgroup_invocation_id) n: u32",

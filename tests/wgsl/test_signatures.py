@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bankshot.sim.wgsl.builtins.signature import parse
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.builtins.signature import OPEN, parse
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,23 @@ from bankshot.sim.wgsl.builtins.signature import parse
 )
 def test_a_signature_in_messages(written, said):
     assert str(parse(written)) == said
+
+
+@pytest.mark.parametrize(
+    ("type_", "holds"),
+    [
+        (t.F32, True),
+        (t.Vec(3, t.BOOL), True),
+        (t.Array(t.F32, 4), True),
+        (t.Array(t.F32, None), False),  # sized by its buffer
+        (t.Atomic(t.U32), False),
+        (t.Array(t.Atomic(t.U32), 4), False),
+        (t.ABSTRACT_INT, False),
+        (t.ABSTRACT_FLOAT, False),
+        ("read", False),  # an enumerant
+    ],
+    ids=str,
+)
+def test_which_types_are_constructible_and_concrete(type_, holds):
+    """WGSL, "Constructible Types"."""
+    assert OPEN["constructible"](type_) == holds

@@ -10,6 +10,12 @@ _MACHINE = tuple(
     f"tests/machine/test_{name}.py"
     for name in ("running", "watched_words", "memory", "subgroups", "vector_math", "schema")
 )
+_QUICK = (
+    "tests/findings/test_conversions.py",
+    "tests/findings/test_redundant_in_loops.py",
+    "tests/launch/test_priorities.py",
+    "tests/findings/test_effort.py",
+)
 _PROGRAMS = ("tests/run/test_counters.py", "tests/findings/test_twins.py", "tests/shaders/test_kernels.py")
 
 
@@ -57,7 +63,7 @@ _COMPILED = (
     Area(
         "machine",
         ("sim/machine",),
-        ("tests/codegen/test_outer_products.py", *_MACHINE, *_PROGRAMS[:2], "tests/launch",
+        ("tests/codegen/test_outer_products.py", *_QUICK, *_MACHINE, *_PROGRAMS[:2], "tests/launch",
          "tests/analysis/test_tail_lanes.py", "tests/findings", "tests/machine/test_arrays.py", *_PROGRAMS,
          "tests/hardware", "tests/lowering", "tests/codegen", "tests/run", "tests/analysis", "tests/bindings",
          "tests/instrument"),

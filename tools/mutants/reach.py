@@ -120,6 +120,8 @@ def _combine(parts: Iterable[Path], data: Path, copy: Path) -> set[str]:
     combined.erase()
     run = set[str]()
     for each in parts:
+        if not each.stat().st_size:  # of a process that was killed before it wrote what it ran
+            continue
         part = _read(each)
         if any("|" in context for context in part.measured_contexts()):  # not a child process
             part.set_query_contexts([r"\|"])

@@ -1,0 +1,51 @@
+"""Integer operations on a padding zero: in which lanes they are of use, from what each computes."""
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.sim.utilization.padding_zeros import stem_of
+
+# `a` is a padding zero in lanes 8 to 31, and `b` in none. The result is needed in all.
+USEFUL = {
+    "a * b": 8, "b * a": 8,  # 0
+    "a & b": 8, "b & a": 8,  # 0
+    "a + b": 8, "b + a": 8,  # b
+    "a | b": 8, "b | a": 8,  # b
+    "a ^ b": 8, "b ^ a": 8,  # b
+    "b - a": 8, "a - b": 32,  # b, but -b
+    "a << b": 8, "b << a": 8,  # 0, b
+    "a >> b": 8, "b >> a": 8,  # 0, b
+    "a / b": 32, "max(a, b)": 32,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", USEFUL)
+def test_an_operation_on_a_padding_zero_is_of_use_where_it_computes_something(operation):
+    wgsl = f"""@group(0) @binding(0) var<storage> x: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {{
+            var a = 0u;
+            if i < 8u {{ a = x[i]; }}
+            let b = x[i + 1u];
+            let c = {operation};
+            y[i] = max(c, 1u);
+        }}"""
+    given = {"x": np.arange(1, 65, dtype=np.uint32), "y": np.zeros(32, np.uint32)}
+    used = bankshot.simulate(wgsl, bindings=given, grid=1, probes=("lanes",)).utilization
+    rows = {row.line: (row.issued, row.active, row.useful) for row in used.lines}
+    assert rows[7] == (32, 32, USEFUL[operation])
+
+
+@pytest.mark.parametrize(
+    ("op", "stem"),
+    [
+        ("add_f32", "add"),
+        ("convert_u32_f32", "convert"),
+        ("bits", "bits"),
+        ("unpack4xU8_u32", "unpack4xU8"),
+        ("get", "get"),
+    ],
+)
+def test_the_stem_of_an_operation(op, stem):
+    assert stem_of(op) == stem
