@@ -2,8 +2,8 @@
 
 Each class has a throughput benchmark, in which every invocation has four independent values and the core is full, and
 a latency benchmark of one value in one subgroup for each core. No step folds into the one before, because values depend
-on each other: an H200's driver folds chains of `x + s`, `x * s` and `s / x` for one `s`. f32 fma is also measured by the number of resident subgroups, and a loop
-whose body is two additions shows what an iteration costs.
+on each other: an H200's driver folds chains of `x + s`, `x * s` and `s / x` for one `s`. f32 fma is also measured by
+the number of resident subgroups, and a loop whose body is two additions shows what an iteration costs.
 """
 
 from __future__ import annotations

@@ -53,9 +53,7 @@ def main(id: str | None, adapter: str | None, table: Path | None, rounds: int, c
     }
     done = 0
     with meter(len(wanted)) as progress:
-        timed = time_cases(
-            map(case_of, wanted), adapter, Options(rounds, cold), lambda step: progress.stage("", step)
-        )
+        timed = time_cases(map(case_of, wanted), adapter, Options(rounds, cold), lambda step: progress.stage("", step))
         for each, found in zip(wanted, timed, strict=True):
             with progress.finish():
                 if found.times is None or not found.times.median:
