@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from bankshot.sim.findings.effort import Effort
 from bankshot.sim.findings.finding import Finding
 from bankshot.sim.findings.table import RACE
 from bankshot.sim.run import causes_apart
@@ -30,7 +31,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, cured: list[list[Finding]], left: li
     """
     texts: list[list[Any]] = []
 
-    def races_with(dispatch: Any, budget: int, replacements: list[Any]) -> dict[Any, Finding]:
+    def races_with(dispatch: Any, budget: int, effort: Effort, replacements: list[Any]) -> dict[Any, Finding]:
         texts.append(replacements)
         again = [race(each.span.start, verdict) for cause in [*cured, left] for each in cause if each.span]
         return {causes_apart._places([span for _, span in each.spans], each, []): each for each in again}
@@ -42,7 +43,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, cured: list[list[Finding]], left: li
         if races[0].span
     ]
     found: Any = SimpleNamespace(cures=cures, left=tuple(left))
-    changed = causes_apart.judged_apart(None, 9, found)  # type: ignore
+    changed = causes_apart.judged_apart(cast(Any, None), 9, Effort(0.0), found)
     return texts, {each.span.start: new.verdict for each, new in changed.items() if each.span}
 
 
