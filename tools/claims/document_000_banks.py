@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bankshot import Finding
 from bankshot.sim.models import devices
@@ -130,16 +130,28 @@ def a_layout_for_b() -> Decision:
     )
 
 
-PAD_TIMES = {pad: once(at("matmul", PROJECTION, {"TK_PAD": pad})) for pad in PADS}
-PADDED = [Pair(f"17 against {pad}:", PAD_TIMES[pad], PAD_TIMES[17]) for pad in PADS if pad != 17]
+LARGE = {"M": 2048, "N": 4096, "K": 1024}
+
+
+def _against(shape: Mapping[str, int], pads: Sequence[int]) -> list[Pair]:
+    """A pitch of 17 against each of `pads` at one shape."""
+    dispatches = {pad: once(at("matmul", shape, {"TK_PAD": pad})) for pad in (17, *pads)}
+    return [Pair(f"M {shape['M']}, 17 against {pad}:", dispatches[pad], dispatches[17]) for pad in pads]
+
+
+PADDED = [*_against(PROJECTION, (16, 18, 19, 20, 32, 33)), *_against(LARGE, (16, 18, 20, 32, 33))]
 
 
 def _faster_than_16(found: Sequence[Spread]) -> Verdict:
-    """Only the pitch without padding decides; the others are shown."""
-    return faster(found[:1])
+    """Only the pitch without padding decides, at each shape; the others are shown."""
+    return faster([each for pair, each in zip(PADDED, found, strict=True) if pair.name.endswith(" 16:")])
 
 
-@claim("000.6d", shapes="M 512, N 3072, K 768, pads 16 to 20, 32 and 33", times=timings(PADDED))
+@claim(
+    "000.6d",
+    shapes="M 512, N 3072, K 768, pads 16 to 20, 32 and 33; M 2048, N 4096, K 1024, the same but for 19",
+    times=timings(PADDED),
+)
 def pad_saves_time() -> Decision:
     """TK_PAD = 17 makes the kernel faster than rows without a pad."""
     costs = {pad: sum(_wavefronts(pad).values()) for pad in PADS}
