@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import Lacking
 from .device_clock import Clock
 from .device_dispatch import Made, made, refusals, wait
+from .device_resources import Buffer
 from .messages import TIMESTAMPS, DispatchRequest, TimesRequest, TimesResult
 from .wgpu_library import device_of
 
@@ -23,6 +24,16 @@ ENOUGH = 2e-3  # seconds of passes in a submission that suffice
 LONGEST = 60.0  # seconds after which no other round begins
 _EVICTED = 256 << 20  # bytes: more than the caches of any adapter hold
 _NOTHING = "@compute @workgroup_size(1) fn nothing() {}"
+# 2^18 invocations of a chain of multiplications: a tenth of a millisecond on a fast GPU.
+_BUSY = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(256) fn busy(@builtin(global_invocation_id) id: vec3u) {
+    var x = id.x;
+    for (var i = 0u; i < 256u; i++) { x = x * 1664525u + 1013904223u; }
+    if x == 12345u { y[0] = x; }
+}
+"""
+_STEP, _MOST_BUSY = 0.02, 64  # seconds of one submission of that work, and passes in it, at most
 
 
 def times(request: TimesRequest) -> TimesResult:
@@ -32,6 +43,7 @@ def times(request: TimesRequest) -> TimesResult:
     if TIMESTAMPS not in device.features:
         raise Lacking(f"the adapter has no {TIMESTAMPS}: it cannot time kernels")
     nothing = DispatchRequest(number, _NOTHING, None, (1, 1, 1), ())
+    busy = DispatchRequest(number, _BUSY, None, (1024, 1, 1), [Buffer(0, 0, "storage", bytes(4))])
     with refusals(), ExitStack() as stack:
         evicted = device.create_buffer(size=_EVICTED, usage="COPY_DST") if request.cold else None
         if evicted is not None:
@@ -39,8 +51,11 @@ def times(request: TimesRequest) -> TimesResult:
         timers = [
             _Timer(device, stack.enter_context(made(device, each)), evicted) for each in (*request.requests, nothing)
         ]
-        stack.callback(lambda: [timer.destroy() for timer in timers])
-        _warm_up(timers, request.warm_up)
+        work = _Timer(device, stack.enter_context(made(device, busy)), None)
+        stack.callback(lambda: [timer.destroy() for timer in (*timers, work)])
+        for timer in timers:
+            timer.warm()
+        _warm_up(work, request.warm_up)
         end = time.perf_counter() + LONGEST
         for number in range(request.rounds):
             if number and time.perf_counter() > end:
@@ -51,14 +66,13 @@ def times(request: TimesRequest) -> TimesResult:
     return TimesResult(tuple(seconds), launch)
 
 
-def _warm_up(timers: list[_Timer], seconds: float) -> None:
-    """Run every dispatch at least once, and all in turn until `seconds` have passed."""
-    end = time.perf_counter() + seconds
-    while True:
-        for timer in timers:
-            timer.warm()
-        if time.perf_counter() >= end:
-            return
+def _warm_up(work: _Timer, seconds: float) -> None:
+    """Keep the device busy for so long by its own clock, in submissions that leave it no time to idle."""
+    busy, passes = 0.0, 1
+    while busy < seconds:
+        taken = work.submit(passes)
+        busy += sum(taken)
+        passes = max(1, min(_MOST_BUSY, int(_STEP / max(max(taken), 1e-9))))
 
 
 class _Timer:
@@ -75,17 +89,18 @@ class _Timer:
 
     def warm(self) -> None:
         """Run without recording, and choose how many passes each later submission times."""
-        (seconds,) = self._submit(1)
+        (seconds,) = self.submit(1)
         self._passes = max(1, min(PASSES, int(ENOUGH / max(seconds, 1e-9))))
 
     def take(self) -> None:
         """Record the times of one submission."""
-        self.seconds += self._submit(self._passes)
+        self.seconds += self.submit(self._passes)
 
     def destroy(self) -> None:
         self._clock.destroy()
 
-    def _submit(self, passes: int) -> list[float]:
+    def submit(self, passes: int) -> list[float]:
+        """Run so many timed passes in one submission, after one that is not timed. Returns their seconds."""
         if self._clock.passes != passes:
             self._clock.destroy()
             self._clock = Clock(self._device, passes)

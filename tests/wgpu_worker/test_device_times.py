@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
@@ -84,7 +87,7 @@ def submitted(device, evicted, passes):
     assert device.log == ["upload", "keep"]
     device.log.clear()
     device.passes = passes
-    assert timer._submit(passes) == [1e-9] * passes
+    assert timer.submit(passes) == [1e-9] * passes
     return [each for each in device.log if each not in ("finish", "destroy")]
 
 
@@ -109,12 +112,28 @@ def test_cold_passes_wait_for_the_clear_and_only_the_last_resolves_the_clock(dev
 @pytest.mark.parametrize(("seconds", "passes"), [(1.0, 1), (2e-3, 1), (0.9e-3, 2), (0.4e-3, 5), (1e-6, 5), (0.0, 5)])
 def test_short_kernels_are_timed_several_times_in_a_submission(device, monkeypatch, seconds, passes):
     timer = device_times._Timer(device, Pass(device), None)
-    monkeypatch.setattr(timer, "_submit", lambda _: [seconds])
+    monkeypatch.setattr(timer, "submit", lambda _: [seconds])
     timer.warm()
     asked = []
-    monkeypatch.setattr(timer, "_submit", lambda passes: asked.append(passes) or [])
+    monkeypatch.setattr(timer, "submit", lambda passes: asked.append(passes) or [])
     timer.take()
     assert asked == [passes]
+
+
+@pytest.mark.parametrize(("seconds", "passes"), [(0.0, []), (0.35, [1, *[64] * 55]), (0.0001, [1]), (0.00011, [1, 64])])
+def test_the_device_is_busy_until_it_is_warm(seconds, passes):
+    """Of passes of 0.1 ms, 64 fit a submission: 1 + 55 * 64 are the first 0.35 s."""
+    asked = []
+    work = SimpleNamespace(submit=lambda passes: asked.append(passes) or [1e-4] * passes)
+    device_times._warm_up(cast("Any", work), seconds)
+    assert asked == passes
+
+
+def test_a_slow_device_runs_one_pass_at_a_time():
+    asked = []
+    work = SimpleNamespace(submit=lambda passes: asked.append(passes) or [0.1] * passes)
+    device_times._warm_up(cast("Any", work), 0.35)
+    assert asked == [1] * 4
 
 
 def test_the_clock_pairs_timestamps_and_counts_in_its_unit(monkeypatch):
