@@ -203,7 +203,7 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     advice: list[Advice] = []
     for array in arrays if options.array is None else [options.array]:
         layouts = Layouts(bench.module, bench.run.pipeline, array)
-        found = list(_of_array(layouts, bench, options, say))
+        found = list(_of_array(layouts, bench, options, say, reasons))
         advice += found
         if not bench.excess(array):
             reasons += [] if found else [f"{array} has no bank conflicts"]
@@ -252,8 +252,12 @@ def _patch(case: Case, bench: _Bench, change: Change, reasons: list[str]) -> Pat
     return patch_of(bench.module.source, [_Better("the change", (change + defaults).replacements())])
 
 
-def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say) -> Iterator[Advice]:
-    """Try each pitch of an array: its values, then the best swizzle of the original and of the narrowest layout."""
+def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reasons: list[str]) -> Iterator[Advice]:
+    """Try each pitch of an array: its values, then the best swizzle of the original and of the narrowest layout.
+
+    Where no layout is accepted, a reason says so: the text as written takes more memory than is allowed, or a race
+    makes its outputs differ from run to run.
+    """
     array = layouts.array
     for pitch in layouts.pitches(options.pitch) or [bench.padded(layouts)]:
         say(f"trying other layouts of {array}")
@@ -265,7 +269,11 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say) -> It
         trials = [tried(now)]
         if pitch:
             trials += [tried(value) for value in _values(pitch, options) if value != now]
-        narrowest = min((trial for trial in trials if trial.refused is None), key=lambda trial: trial.pitch)
+        accepted = [trial for trial in trials if trial.refused is None]
+        if not accepted:
+            reasons.append(f"no layout of {array} is accepted, nor is the text as written: {trials[0].refused}")
+            continue
+        narrowest = min(accepted, key=lambda trial: trial.pitch)
         complete = True
         for start in (trials[0], narrowest)[: 1 + (narrowest is not trials[0])]:
             if start.excess and layouts.indices:

@@ -225,8 +225,16 @@ def test_a_swizzle_takes_indices_of_any_form(stored, found):
     assert "= tile[tile_at(at.x * 32u + row)]" in text
 
 
+def test_without_an_accepted_layout_a_reason_says_why(tmp_path):
+    """The tile takes 4,096 bytes as written, and no pitch takes less."""
+    report = advise(case_of(tmp_path, FORMS["const"]), Options(values=(32, 33), most_bytes=4095))
+    words = "no layout of tile is accepted, nor is the text as written: more than 4,095 bytes of workgroup memory"
+    assert words in report.reasons
+    assert report.advice == ()
+
+
 def test_a_pointer_to_the_array_hides_its_indices(tmp_path):
-    text = FORMS["const"].replace("workgroupBarrier();", "workgroupBarrier(); let p = &tile; y[0] = (*p)[0];")
+    text = FORMS["const"].replace("workgroupBarrier();", "workgroupBarrier(); let p = &tile; _ = (*p)[0];")
     found = layouts(text)
     assert found.indices == ()
     assert found.reasons == ["not every use of tile has 1 index"]

@@ -43,7 +43,7 @@ def test_rows_are_whole(path):
         assert tuple(row) == COLUMNS
         least, low, median, high = (float(row[name]) for name in ("least_us", "q1_us", "median_us", "q3_us"))
         assert 0 < least <= low <= median <= high
-        assert int(row["passes"]) >= 5
+        assert int(row["passes"]) >= 3
 
 
 def test_the_micro_benchmarks_are_those_that_were_timed():
