@@ -67,9 +67,13 @@ def times(request: TimesRequest) -> TimesResult:
 
 
 def _warm_up(work: _Timer, seconds: float) -> None:
-    """Keep the device busy for so long by its own clock, in submissions that leave it no time to idle."""
+    """Keep the device busy for so long by its own clock, in submissions that leave it no time to idle.
+
+    A clock that stands still ends the warm-up after ten times as long.
+    """
     busy, passes = 0.0, 1
-    while busy < seconds:
+    end = time.perf_counter() + 10 * seconds
+    while busy < seconds and time.perf_counter() < end:
         taken = work.submit(passes)
         busy += sum(taken)
         passes = max(1, min(_MOST_BUSY, int(_STEP / max(max(taken), 1e-9))))

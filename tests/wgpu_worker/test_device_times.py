@@ -129,6 +129,15 @@ def test_the_device_is_busy_until_it_is_warm(seconds, passes):
     assert asked == passes
 
 
+def test_the_warm_up_ends_if_the_clock_stands_still(monkeypatch):
+    now = iter(range(100))
+    monkeypatch.setattr(device_times.time, "perf_counter", lambda: next(now))
+    asked = []
+    work = SimpleNamespace(submit=lambda passes: asked.append(passes) or [0.0] * passes)
+    device_times._warm_up(cast("Any", work), 0.35)
+    assert asked == [1, 64, 64]  # at 1, 2 and 3 of the 3.5 seconds
+
+
 def test_a_slow_device_runs_one_pass_at_a_time():
     asked = []
     work = SimpleNamespace(submit=lambda passes: asked.append(passes) or [0.1] * passes)
