@@ -69,7 +69,7 @@ def times(request: TimesRequest) -> TimesResult:
 def _warm_up(work: _Timer, seconds: float) -> None:
     """Keep the device busy for so long by its own clock, in submissions that leave it no time to idle.
 
-    A clock that stands still ends the warm-up after ten times as long.
+    If the clock stands still, the warm-up ends after ten times as long.
     """
     busy, passes = 0.0, 1
     end = time.perf_counter() + 10 * seconds
