@@ -5,18 +5,18 @@ A case that the adapter cannot time has a reason, and is unchecked. No output is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from ..sim.fast_dataclass import frozen
-from ..sim.wgsl.check.pipeline import GRANTED
 from . import wgpu_client as gpu
 from .errors import Lacking, TooLarge
+from .judge.case_run import Say, request_on_gpu
 from .judge.coverage import CaseOutcome, Compared
 from .manifests.manifest import Case
-from .manifests.reflection import check_module
 from .wgpu_worker.messages import DispatchRequest
 
-Say = Callable[[str], None]  # takes a description of the step that begins
+T = TypeVar("T")
 
 _TOGETHER = 16  # cases that are timed side by side, at most
 _BYTES = 1 << 30  # of their bindings together
@@ -57,7 +57,7 @@ class CaseTime:
 def time_cases(cases: Iterable[Case], adapter: str | None, options: Options, say: Say) -> Iterator[CaseTime]:
     """Time cases in their order. Raises `NoAdapter`, `UsageError`, and `GpuError` where wgpu refuses a shader."""
     info = gpu.require_adapter(adapter)
-    for group in _groups(cases):
+    for group in groups(cases, _size):
         requests: list[DispatchRequest | str] = [_request(case, adapter) for case in group]
         ready = [each for each in requests if not isinstance(each, str)]
         say(f"timing {len(ready)} case{'s' * (len(ready) > 1)} on {info.name}")
@@ -73,39 +73,28 @@ def time_cases(cases: Iterable[Case], adapter: str | None, options: Options, say
                 yield CaseTime(case, info, options.cold, next(times))
 
 
-def _groups(cases: Iterable[Case]) -> Iterator[Sequence[Case]]:
-    """Cases that are timed side by side: as many as fit into an adapter's memory."""
-    group: list[Case] = []
+def groups(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """What is timed side by side, in order: as many as fit into an adapter's memory. `size`: the bytes of an item."""
+    group: list[T] = []
     held = 0
-    for case in cases:
-        size = sum(_bytes(data) for data in case.bindings.values())
-        if group and (held + size > _BYTES or len(group) == _TOGETHER):
+    for item in items:
+        taken = size(item)
+        if group and (held + taken > _BYTES or len(group) == _TOGETHER):
             yield group
             group, held = [], 0
-        group.append(case)
-        held += size
+        group.append(item)
+        held += taken
     if group:
         yield group
 
 
-def _bytes(data: object) -> int:
-    return memoryview(data).nbytes if isinstance(data, bytes) else getattr(data, "nbytes", 0)
+def _size(case: Case) -> int:
+    return sum(len(data) if isinstance(data, bytes) else getattr(data, "nbytes", 0) for data in case.bindings.values())
 
 
 def _request(case: Case, adapter: str | None) -> DispatchRequest | str:
     """Describe the dispatch of a case, or say why the adapter cannot run it."""
-    module = check_module(case.kernel)
-    pipeline = module.pipeline(case.kernel.entry, {**case.overrides}, GRANTED)
     try:
-        return gpu.dispatch_request(
-            module.source.text,
-            pipeline.entry.name,
-            case.grid,
-            case.bindings,
-            slots=gpu.slots_of(pipeline.entry),
-            overrides=case.overrides,
-            adapter=adapter,
-            module=module,
-        )
+        return request_on_gpu(case, adapter)
     except (Lacking, TooLarge) as error:
         return str(error)

@@ -114,17 +114,15 @@ def test_an_adapter_without_a_clock_times_nothing(card, path, monkeypatch):
 )
 def test_cases_are_timed_together_while_they_fit(sizes, groups):
     cases = [SimpleNamespace(bindings={"x": SimpleNamespace(nbytes=size)}) for size in sizes]
-    found = [*kernel_timing._groups(cast("Any", cases))]
+    found = [*kernel_timing.groups(cast("Any", cases), kernel_timing._size)]
     assert [len(group) for group in found] == groups
     assert [case for group in found for case in group] == cases
 
 
 def test_bytes_and_arrays_count_by_their_size():
-    assert [kernel_timing._bytes(each) for each in (b"four", np.zeros(3, np.float32), {"compare": "less"})] == [
-        4,
-        12,
-        0,
-    ]
+    data = (b"four", np.zeros(3, np.float32), {"compare": "less"})
+    cases = [SimpleNamespace(bindings={"x": each}) for each in data]
+    assert [kernel_timing._size(cast("Any", case)) for case in cases] == [4, 12, 0]
 
 
 @pytest.mark.usefixtures("adapter")

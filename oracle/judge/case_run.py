@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..manifests.binding_checks import fit
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from ..manifests.strict_toml import place_of
+from ..wgpu_worker.messages import DispatchRequest
 from .device_comparison import Charged, charge
 from .schedule_options import ScheduleOptions
 
@@ -147,20 +148,25 @@ def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:
 
 def begin_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.PendingRun:
     """Start the case's preprocessed text through wgpu, or another `text`, which may use `kept_floats.DATA`."""
+    plain, entry, how = _dispatch_of(case, adapter)
+    if text is None:
+        return gpu.begin(plain, entry, case.grid, case.bindings, repeats=repeats, **how)
+    how |= {"slots": None, "module": None}
+    return gpu.begin(text, entry, case.grid, {**case.bindings, **kept_floats.DATA}, repeats=repeats, **how)
+
+
+def request_on_gpu(case: Case, adapter: str | None) -> DispatchRequest:
+    """Describe the dispatch that `begin_on_gpu` starts, without starting it."""
+    plain, entry, how = _dispatch_of(case, adapter)
+    return gpu.dispatch_request(plain, entry, case.grid, case.bindings, **how)
+
+
+def _dispatch_of(case: Case, adapter: str | None) -> tuple[str, str, dict[str, Any]]:
+    """Return a case's preprocessed text, its entry point, and the keyword arguments of a dispatch."""
     module = check_module(case.kernel)
-    kernel = case.kernel
-    pipeline = module.pipeline(kernel.entry, {**case.overrides}, GRANTED)
-    return gpu.begin(
-        text or module.source.text,
-        pipeline.entry.name,
-        case.grid,
-        {**case.bindings, **kept_floats.DATA} if text else case.bindings,
-        slots=None if text else gpu.slots_of(pipeline.entry),
-        overrides=case.overrides,
-        adapter=adapter,
-        repeats=repeats,
-        module=None if text else module,
-    )
+    entry = module.pipeline(case.kernel.entry, {**case.overrides}, GRANTED).entry
+    how = {"slots": gpu.slots_of(entry), "overrides": case.overrides, "adapter": adapter, "module": module}
+    return module.source.text, entry.name, how
 
 
 def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.GpuRun:

@@ -27,19 +27,20 @@ class KernelTimes:
     @property
     def median(self) -> float:
         """The median time of the kernel, without its launch; 0 if the clock does not tell it from the launch."""
-        return self._quantile(0.5)
+        return self.quantile(0.5)
 
     @property
     def quartiles(self) -> tuple[float, float]:
         """The first and the third quartile, without the launch."""
-        return self._quantile(0.25), self._quantile(0.75)
+        return self.quantile(0.25), self.quantile(0.75)
 
     @property
     def least(self) -> float:
         """The shortest time, without the launch."""
-        return self._quantile(0.0)
+        return self.quantile(0.0)
 
-    def _quantile(self, part: float) -> float:
+    def quantile(self, part: float) -> float:
+        """A quantile of the passes, without the launch; 0 is the shortest."""
         return max(0.0, float(np.quantile(self.passes, part)) - self.launch)
 
 

@@ -35,12 +35,12 @@ from bankshot.oracle import wgpu_client
 from bankshot.oracle.calibration.micro_benchmarks import micro_benchmarks
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.guesses import invented_inputs
+from bankshot.oracle.kernel_timing import groups
 from bankshot.oracle.wgpu_worker.messages import DispatchRequest
 from bankshot.sim.wgsl.check.pipeline import GRANTED
 from tests.hardware.timed_families import dispatches
 
 COLUMNS = ("set", "family", "kernel", "shape", "grid", "median_us", "q1_us", "q3_us", "least_us", "passes", "launch_us")
-TOGETHER, BYTES = 24, 1 << 30  # dispatches that are timed in the same rounds
 CORES = 132  # of the GPU that micro-benchmarks are made for
 
 
@@ -85,19 +85,6 @@ def entries(file: Path) -> Iterator[Item]:
         given = invented_inputs.bindings(pipeline, recipe)
         names = (each["repo"], f"{each['path']}:{each['entry']}", f"{recipe.name}, arrays of {recipe.tail}")
         yield Item("entries", *names, each["text"], each["entry"], tuple(each["grid"]), given, each["overrides"])
-
-
-def groups(items: Iterator[Item]) -> Iterator[list[Item]]:
-    group: list[Item] = []
-    held = 0
-    for item in items:
-        if group and (len(group) == TOGETHER or held + item.bytes > BYTES):
-            yield group
-            group, held = [], 0
-        group.append(item)
-        held += item.bytes
-    if group:
-        yield group
 
 
 def timed(group: Sequence[Item], adapter: str, rounds: int) -> Iterator[tuple[Item, wgpu_client.KernelTimes]]:
@@ -154,7 +141,7 @@ def main() -> None:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
         for source in sources:
-            for group in groups(source):
+            for group in groups(source, lambda item: item.bytes):
                 if time.monotonic() > end:
                     print(f"stopped before {group[0].set} {group[0].family}", file=sys.stderr)
                     break
