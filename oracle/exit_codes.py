@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..sim.fast_dataclass import frozen
+from ..sim.models.costs import MissingCost
 from ..sim.wgsl.diagnostics import Crash, WgslError
 from .errors import UsageError, printable
 
@@ -26,7 +27,7 @@ class Failure:
         """The failure that an exception stands for; one that is not the user's is an internal error."""
         if isinstance(error, WgslError):
             return cls(str(error), WRONG_USE)
-        if isinstance(error, UsageError):
+        if isinstance(error, UsageError | MissingCost):
             return cls(f"error: {error}", WRONG_USE)
         if isinstance(error, MemoryError):
             return cls(f"error: out of memory ({str(error) or 'none is left'})", WRONG_USE)

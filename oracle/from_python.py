@@ -20,8 +20,9 @@ from .manifests.reflection import check_module
 from .manifests.rendering_stages import check_for_compute
 
 if TYPE_CHECKING:
-    from ..sim import Device, Run
+    from ..sim import Run
     from ..sim.bindings.binding import Value
+    from ..sim.device_files import DeviceChoice
 
 Shape: TypeAlias = int | str | tuple[int | str, ...] | type[ctypes.Array[Any]]
 
@@ -29,7 +30,7 @@ _SIZES = {"b": 1, "B": 1, "h": 2, "H": 2, "e": 2, "i": 4, "I": 4, "f": 4}  # byt
 
 
 def run_manifest(
-    path: str | Path, kernel: str | None = None, /, *, device: str | Device = "nvidia", **dims: int
+    path: str | Path, kernel: str | None = None, /, *, device: DeviceChoice = "nvidia", **dims: int
 ) -> Run:
     """Simulate a kernel of a manifest: `bankshot.run_manifest("matmul.toml", M=65)`.
 

@@ -29,6 +29,7 @@ _SIM = (
     "sim.disk_cache",
     "sim.child_program",
     "sim.models",
+    "sim.device_files",
     "sim.bindings",
     "sim.launch",
     "sim.findings",
@@ -72,6 +73,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.models": ("sim.fast_dataclass",),
     "sim.wgsl": ("sim.fast_dataclass", "sim.bounded_cache", "sim.scalar"),
     "sim.front_end": ("sim.wgsl", "sim.models", "sim.without_gc"),
+    "sim.device_files": ("sim.fast_dataclass", "sim.models", "sim.wgsl"),
     "sim.ir": ("sim.fast_dataclass", "sim.scalar", "sim.wgsl"),
     "sim.machine": (
         *("sim.fast_dataclass", "sim.without_gc", "sim.disk_cache", "sim.child_program", "sim.scalar", "sim.models"),
@@ -88,9 +90,18 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.dump": (*_PROGRAM, "sim.launch"),
     "sim.run": (
         *_PROGRAM,
-        *("sim.front_end", "sim.models", "sim.bindings", "sim.launch", "sim.findings", "sim.cures", "sim.dump"),
+        *("sim.front_end", "sim.models", "sim.device_files", "sim.bindings", "sim.launch", "sim.findings", "sim.cures"),
+        "sim.dump",
     ),
-    "sim.explore": (*_PROGRAM, "sim.models", "sim.bindings", "sim.launch", "sim.findings", "sim.run"),
+    "sim.explore": (
+        *_PROGRAM,
+        "sim.models",
+        "sim.device_files",
+        "sim.bindings",
+        "sim.launch",
+        "sim.findings",
+        "sim.run",
+    ),
     "sim": (
         "sim.front_end",
         "sim.run",

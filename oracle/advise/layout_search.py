@@ -221,7 +221,7 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     taken = [bench.run.pipeline.workgroup_bytes, *([bench.bytes(change)] if change else [])]
     resident = tuple(residency(bench.run, each) for each in taken)
     found = tuple(advice), tuple(reasons), together, patch, written, tried, bench.strides(), resident
-    return AdviceReport(case, bench.run, options.device, *found)
+    return AdviceReport(case, bench.run, bench.run.device.name, *found)
 
 
 def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:

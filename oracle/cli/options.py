@@ -94,7 +94,7 @@ def _all(options: Sequence[Decorator[Command]], command: Command) -> Command:
 
 
 def device_option(words: str) -> Decorator[Command]:
-    return click.option("--device", default="nvidia", show_default=True, help=words)
+    return click.option("--device", default="nvidia", show_default=True, metavar="NAME|FILE", help=words)
 
 
 # ---- workgroups ----

@@ -77,7 +77,7 @@ def simulated_run(
         file.write(chrome_trace.text(recorded, case, timeline.workgroup))
     changed = {} if probes == "counters" else _changed(case, result)  # reading outputs would run all workgroups
     charged = side_by_side(case, result, tuple(others), say, workgroups)
-    return RunResult(case, device, result, changed, trace, charged, schedule)
+    return RunResult(case, result.device.name, result, changed, trace, charged, schedule)
 
 
 def _changed(case: Case, result: Run) -> dict[str, dict[str, Any]]:

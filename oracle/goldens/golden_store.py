@@ -20,6 +20,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
+from ...sim.device_files import shipped
 from ...sim.disk_cache import replacing, write
 from ...sim.fast_dataclass import frozen
 from ...sim.models import DEVICES
@@ -252,9 +253,9 @@ def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
 
 def _of_device(old: Golden) -> str:
     """How to compare with a golden of another device."""
-    if old.device.partition("+")[0] in DEVICES:
+    if old.device.partition("+")[0] in (*DEVICES, *shipped()):
         return f"use --device {old.device}, or make it anew"
-    return "there is no such device; make it anew"
+    return "no such device is shipped; use --device with its file, or make it anew"
 
 
 def _foreign(path: Path, old: Golden, new: Golden) -> Verdict:

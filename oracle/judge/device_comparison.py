@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from ...sim.device_files import find, is_file
 from ...sim.fast_dataclass import frozen
-from ...sim.models import Device, get
+from ...sim.models import Device
 from ...sim.models.occupancy import Occupancy, occupancy
 from ..errors import UsageError
 
@@ -43,17 +44,20 @@ class Charged:
 
 
 def parse_devices(text: str) -> tuple[str, ...]:
-    """Parse `nvidia,amd` as names of profiles. Raises `UsageError` for one that is unknown or named twice."""
-    names: list[str] = []
-    for each in text.split(","):
+    """Parse `nvidia,amd,mine.toml` as names of profiles, and files, which stay as they are given.
+
+    Raises `UsageError` for a profile that is unknown or named twice, `WgslError` for an invalid file.
+    """
+    found: dict[str, str] = {}
+    for each in map(str.strip, text.split(",")):
         try:
-            name = get(each.strip()).name
+            name = find(each).name
         except ValueError as error:
             raise UsageError(f"--device: {error}") from None
-        if name in names:
+        if name in found:
             raise UsageError(f"--device {text}: {name} is named twice")
-        names.append(name)
-    return tuple(names)
+        found[name] = each if is_file(each) else name
+    return tuple(found.values())
 
 
 def lanes_of(device: Device) -> tuple[object, ...]:
@@ -76,7 +80,7 @@ def judged(run: Run) -> Charged:
 def _on(run: Run, name: str, simulate: Simulate) -> Charged:
     from ...sim.run.prepared import sized
 
-    device = sized(get(name), run.pipeline)
+    device = sized(find(name), run.pipeline)
     if lanes_of(run.device) != lanes_of(device):
         return _charged(run, device, simulate(name, ("lanes", *MEMORY)).counters, "lanes and memory")
     memory = {k: v for k, v in simulate(name, MEMORY).counters.items() if k.startswith(CHARGED)}

@@ -95,12 +95,12 @@ def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -
     seconds: dict[str, float] = {}
     run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     if endless(run):
-        return Diff(case, profile, info, not_run=MAY_HANG)
+        return Diff(case, run.device.name, info, not_run=MAY_HANG)
     say(f"running on {info.name}")
     try:
         on_gpu = timed(seconds, f"wgpu on {info.name}", lambda: run_on_gpu(case, adapter))
     except (Lacking, TooLarge) as error:
-        return Diff(case, profile, info, not_run=str(error))
+        return Diff(case, run.device.name, info, not_run=str(error))
     seconds.update(on_gpu.clocked)
     truth = timed(seconds, "reference", lambda: expected_outputs(case)) if case.kernel.free else {}
     outputs = [reference_check(case, truth, name, run, run) for name in sorted(case.kernel.free)]
@@ -114,4 +114,6 @@ def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -
             reason = str(error)
     checks = covered(outputs, coverage)
     notes = stage_notes(run.pipeline.module)
-    return Diff(case, profile, info, checks, seconds, counted, not_counted=reason, coverage=coverage, notes=notes)
+    return Diff(
+        case, run.device.name, info, checks, seconds, counted, not_counted=reason, coverage=coverage, notes=notes
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...sim.device_files import find
 from ...sim.fast_dataclass import frozen
 from ..errors import UsageError
 from ..manifests.binding_checks import fit
@@ -100,4 +101,4 @@ def explored(
         states=limits.states,
         seconds=limits.seconds,
     )
-    return Explored(case, device, exploration)
+    return Explored(case, find(device).name, exploration)

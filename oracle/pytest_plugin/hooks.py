@@ -51,10 +51,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, words in OPTIONS:
         group.addoption(name, action="store_true", help=words)
     group.addoption("--bankshot-adapter", metavar="NAME,...", help="parts of adapter names, or adapter types; or all")
-    group.addoption("--bankshot-device", metavar="NAME", help="device profile to charge for (ini: bankshot_device)")
+    group.addoption("--bankshot-device", metavar="NAME", help="device profile, or its file (ini: bankshot_device)")
     group.addoption("--bankshot-schedules", type=int, metavar="N", help="compare outputs under N orders of invocations")
     group.addoption("--bankshot-sarif", metavar="FILE", help="write a SARIF 2.1.0 log to this file")
-    parser.addini("bankshot_device", "device profile to charge for", default="nvidia")
+    parser.addini("bankshot_device", "device profile to charge for, or its file", default="nvidia")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -86,8 +86,11 @@ def audit_options(config: pytest.Config) -> Options:
 
 
 def device_of(config: pytest.Config) -> str:
-    """The device profile, from the command line or the ini file."""
-    return config.getoption("--bankshot-device") or config.getini("bankshot_device")
+    """The device profile, from the command line or the ini file, whose paths are relative to the root folder."""
+    from ...sim.device_files import is_file  # imports NumPy
+
+    device: str = config.getini("bankshot_device")
+    return config.getoption("--bankshot-device") or (str(config.rootpath / device) if is_file(device) else device)
 
 
 # ---- manifests ---------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
+from ...sim.device_files import find
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import NAMES
 from ..judge.counter_checks import with_derived
@@ -74,7 +75,7 @@ IDENTITY: dict[str, Column[SweepCase]] = {
     "key": Column(str, lambda case: case.key),
     "kernel": Column(str, lambda case: case.plan.kernel.name),
     "source": Column(str, lambda case: str(case.plan.kernel.source)),
-    "device": Column(str, lambda case: case.device),
+    "device": Column(str, lambda case: find(case.device).name),
 }
 
 # Columns of a case that ran.

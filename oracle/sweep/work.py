@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import sim
+from ...sim.device_files import find
 from ...sim.fast_dataclass import frozen
-from ...sim.models import get
 from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
 from ..judge.device_comparison import lanes_of, parse_devices
@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 
 @frozen
 class SweepCase:
-    """One case of a sweep. `key` is a digest of everything that determines its row."""
+    """One case of a sweep. `device`: a profile's name, or its file; `key`: a digest of all that determines its row."""
 
     plan: Plan
     shape: Shape
@@ -44,7 +44,7 @@ class SweepCase:
 
     @property
     def title(self) -> str:
-        return f"{self.plan.kernel.name} {self.shape} {self.device}".replace("  ", " ")
+        return f"{self.plan.kernel.name} {self.shape} {find(self.device).name}".replace("  ", " ")
 
 
 def cases(
@@ -110,7 +110,7 @@ def group_by_run(cases: Sequence[SweepCase]) -> list[tuple[SweepCase, ...]]:
     """
     groups: dict[tuple[object, ...], list[SweepCase]] = {}
     for case in {case.key: case for case in cases}.values():
-        groups.setdefault((id(case.plan), str(case.shape), lanes_of(get(case.device))), []).append(case)
+        groups.setdefault((id(case.plan), str(case.shape), lanes_of(find(case.device))), []).append(case)
     return [*map(tuple, groups.values())]
 
 
@@ -118,7 +118,7 @@ def group_by_run(cases: Sequence[SweepCase]) -> list[tuple[SweepCase, ...]]:
 
 
 def _key(digest: str, shape: Shape, device: str) -> str:
-    return _sha256(digest, str(shape), repr(get(device)), version())[:24]
+    return _sha256(digest, str(shape), repr(find(device)), version())[:24]
 
 
 def _digest(plan: Plan) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..bindings.binding import Key, Output
+from ..device_files import DeviceChoice
 from ..fast_dataclass import sealed
-from ..models import Device
 from ..run.dispatch import Dispatch
 from ..run.prepared import dispatch_of
 from ..wgsl.diagnostics import Diagnostic, fail, limits_are_errors
@@ -76,7 +76,7 @@ def explore(
     bindings: Bindings | None = None,
     entry: str | None = None,
     overrides: Overrides | None = None,
-    device: str | Device = "nvidia",
+    device: DeviceChoice = "nvidia",
     out_of_bounds: str | None = None,
     memory: str = "weak",
     progress: str | Sequence[str] = (),

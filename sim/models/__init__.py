@@ -4,8 +4,19 @@
 that a dispatch exceeds. Plain Python and NumPy; the machine compiles the same `rules`.
 """
 
+from .costs import Cost, MeasuredCosts, MissingCost
 from .device import Device
 from .devices import DEVICES, get
 from .limits import DEFAULT_LIMITS, Exceeded, check_dispatch
 
-__all__ = ["DEFAULT_LIMITS", "DEVICES", "Device", "Exceeded", "check_dispatch", "get"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "DEVICES",
+    "Cost",
+    "Device",
+    "Exceeded",
+    "MeasuredCosts",
+    "MissingCost",
+    "check_dispatch",
+    "get",
+]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..fast_dataclass import sealed
 from . import rules
+from .costs import MeasuredCosts
 
 WORD = 4  # bytes
 WIDTHS = (1, 2, 4, 6, 8, 12, 16)  # bytes per lane of one access: a scalar or a vector
@@ -29,7 +30,7 @@ class Source:
     where: str
 
 
-_POWERS_OF_TWO = (
+POWERS_OF_TWO = (
     ("subgroup_size", 1, rules.MAX_LANES),
     ("banks", 4, rules.MAX_BANKS),
     ("bank_width", WORD, 16),
@@ -43,7 +44,7 @@ POLICIES = (
     "wrap",
     "zero-buffers",
 )  # for accesses past the end of an array, see `Device.out_of_bounds`
-_CHOICES = (
+CHOICES = (
     ("out_of_bounds", POLICIES),
     ("fma", ROUNDINGS),
     ("texel_outside", ("zero", "nearest")),
@@ -88,10 +89,11 @@ class Device:
     peak_flops: float | None  # f32 operations per second; None where no figure is claimed
     peak_bandwidth: float | None  # bytes per second
     webgpu_limits: Mapping[str, int] = field(hash=False)
+    costs: MeasuredCosts | None  # None where nothing was measured
     sources: Mapping[str, Source] = field(hash=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, least, most in _POWERS_OF_TWO:
+        for name, least, most in POWERS_OF_TWO:
             value = getattr(self, name)
             if not least <= value <= most or value & (value - 1):
                 raise ValueError(
@@ -100,12 +102,17 @@ class Device:
         for width, order in self.lane_order.items():
             if sorted(order) != list(range(self.subgroup_size)):
                 raise ValueError(f"lane_order of device {self.name} for {width} bytes is not an order of its lanes")
-        for name, choices in _CHOICES:
+        for name, choices in CHOICES:
             value = getattr(self, name)
             if value not in choices:
                 raise ValueError(
                     f"{name} of device {self.name} is {value!r}: it must be {' or '.join(map(repr, choices))}"
                 )
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the device's costs were measured on it, so that a predicted time is a claim."""
+        return self.costs is not None and self.costs.calibrated
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickling, which knows no read-only mappings."""

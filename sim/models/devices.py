@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..fast_dataclass import frozen
@@ -67,6 +68,7 @@ ANYWHERE = {
     "cores": assumed(None, _NO_FIGURE),
     "peak_flops": assumed(None, _NO_FIGURE),
     "peak_bandwidth": assumed(None, _NO_FIGURE),
+    "costs": assumed(None, "measured costs come from a device file"),
     "webgpu_limits": documented(DEFAULT_LIMITS, "WebGPU, limits: the default column"),
 }
 
@@ -246,18 +248,23 @@ DEVICES: dict[str, Device] = {
 MERGED = "+merged"  # suffix of a profile's name
 
 
-def get(name: str) -> Device:
+def merged(device: Device) -> Device:
+    """Return the profile with a compiler that merges adjacent accesses."""
+    return device.with_(name=device.name + MERGED, merge_adjacent=True)
+
+
+def get(name: str, files: Sequence[str] = ()) -> Device:
     """Look up a profile by name, in any case, with `_` or `-`; `amd`, a vendor with several, means the first.
 
     `nvidia+merged` is `nvidia` with a compiler that merges adjacent accesses (`Device.merge_adjacent`). Raises
-    ValueError, which lists the known names.
+    ValueError, which lists the known names, with those of profiles in `files`.
     """
     wanted = name.lower().replace("_", "-")
     if wanted.endswith(MERGED):
-        device = get(name[: -len(MERGED)])
-        return device.with_(name=device.name + MERGED, merge_adjacent=True)
+        return merged(get(name[: -len(MERGED)]))
     device = DEVICES.get(wanted) or next((d for known, d in DEVICES.items() if known.startswith(f"{wanted}-")), None)
     if device is None:
-        hint = near_miss(name.lower(), list(DEVICES))
-        raise ValueError(f"there is no device {name!r}{hint}; the devices are {', '.join(DEVICES)}")
+        known = (*DEVICES, *files)
+        hint = near_miss(name.lower(), known)
+        raise ValueError(f"there is no device {name!r}{hint}; the devices are {', '.join(known)}")
     return device

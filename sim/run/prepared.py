@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import dump
 from ..bindings.buffers import Binder
+from ..device_files import DeviceChoice, find
 from ..findings.explain import explain
 from ..findings.races import note_limit
 from ..findings.suppressions import suppress
@@ -24,7 +25,7 @@ from ..launch.long_loops import UNLIMITED, WORK
 from ..launch.machine_arrays import POLICIES
 from ..launch.tracing import Trace, TraceRow
 from ..launch.tracing import rows as trace_rows
-from ..models import Device, check_dispatch, get
+from ..models import Device, check_dispatch
 from ..wgsl.check.pipeline import GRANTED
 from ..wgsl.diagnostics import fail, limits_are_errors
 from ..wgsl.typed import Module, Pipeline
@@ -66,7 +67,7 @@ class Prepared:
         bindings: Bindings | None = None,
         entry: str | None = None,
         overrides: Overrides | None = None,
-        device: str | Device = "nvidia",
+        device: DeviceChoice = "nvidia",
         probes: str | Sequence[str] = "all",
         schedule: str = "lockstep",
         schedules: int | Schedules = 1,
@@ -167,7 +168,7 @@ def prepare(
     bindings: Bindings | None = None,
     entry: str | None = None,
     overrides: Overrides | None = None,
-    device: str | Device = "nvidia",
+    device: DeviceChoice = "nvidia",
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
     schedules: int | Schedules = 1,
@@ -213,7 +214,7 @@ def dispatch_of(
     bindings: Bindings | None = None,
     entry: str | None = None,
     overrides: Overrides | None = None,
-    device: str | Device = "nvidia",
+    device: DeviceChoice = "nvidia",
     out_of_bounds: str | None = None,
     budget: int | None = None,
     workgroups: str | int = "all",
@@ -252,11 +253,9 @@ def _traced(dispatch: Dispatch, trace: Trace | None, order: orders.Schedule) -> 
     return trace_rows(kept, program.trace_points, program.accesses, dispatch.pipeline, trace), count - len(kept)
 
 
-def _device(device: str | Device) -> Device:
-    if isinstance(device, Device):
-        return device
+def _device(device: DeviceChoice) -> Device:
     try:
-        return get(device)
+        return find(device)
     except ValueError as error:
         raise fail("unknown-device", str(error), None) from None
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..device_files import DeviceChoice
 from ..launch.tracing import Trace
-from ..models import Device
 from ..wgsl.diagnostics import limits_are_errors
 from ..wgsl.typed import Module
 from .prepared import Prepared
@@ -27,7 +27,7 @@ def simulate(
     bindings: Bindings | None = None,
     entry: str | None = None,
     overrides: Overrides | None = None,
-    device: str | Device = "nvidia",
+    device: DeviceChoice = "nvidia",
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
     schedules: int | Schedules = 1,
@@ -48,7 +48,7 @@ def simulate(
     dtypes) or lists of one per mip level; samplers take a `bankshot.Sampler`.
     `entry`: the entry point; may be left out where there is only one compute entry point.
     `overrides`: values of overrides by name or id.
-    `device`: a name from `bankshot.devices`, or a `Device`.
+    `device`: a name from `bankshot.devices`, a device file (`mine.toml`), or a `Device`.
     `probes`: "all", "none", "counters" (those that look for no findings), or names from `PROBES`. "all" leaves out
     "redundant", which reruns once for each barrier, and "touched", which saves `Run.traffic` a rerun.
     `schedule`: the order of invocations (see `launch.schedules`) that outputs come from; counters and findings are

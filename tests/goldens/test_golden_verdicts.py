@@ -48,8 +48,8 @@ VERDICTS = {
                  "it was made for device nvidia, and this run is charged as lavapipe; use --device nvidia, or make it "
                  "anew"),
     "a device of old": (golden(device="vax"), golden(), False, "other device", [],
-                        "it was made for device vax, and this run is charged as nvidia; there is no such device; make "
-                        "it anew"),
+                        "it was made for device vax, and this run is charged as nvidia; no such device is shipped; use "
+                        "--device with its file, or make it anew"),
     "a device, update": (golden(), golden(device="lavapipe"), True, "written", [], ""),
     "an owner": (golden(), golden(owner="o.toml"), True, "other owner", [],
                  "it belongs to k.toml (k N=6), and o.toml (k N=6) has the same name; rename one"),

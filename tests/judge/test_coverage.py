@@ -185,7 +185,7 @@ def test_a_golden_of_another_device_checks_nothing(command, tmp_path, device):
     done = command("audit", "--no-gpu", text=SHADER, expect="golden = true")
     assert done.exit_code == 1
     assert "UNCHECKED golden" in done.stdout
-    hint = "use --device lavapipe" if device == "lavapipe" else "there is no such device; make it anew"
+    hint = "use --device lavapipe" if device == "lavapipe" else "use --device with its file"
     assert hint in done.stdout
 
 
