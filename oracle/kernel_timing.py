@@ -5,15 +5,17 @@ A case that the adapter cannot time has a reason, and is unchecked. No output is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from ..sim.fast_dataclass import frozen
+from ..sim.wgsl.diagnostics import WgslError
 from . import wgpu_client as gpu
-from .errors import Lacking, TooLarge
+from .errors import Lacking, NoAdapter, TooLarge, UsageError
 from .judge.case_run import Say, request_on_gpu
 from .judge.coverage import CaseOutcome, Compared
-from .manifests.manifest import Case
+from .manifests.cases import Plan
+from .manifests.manifest import Case, Shape
 from .wgpu_worker.messages import DispatchRequest
 
 T = TypeVar("T")
@@ -39,6 +41,11 @@ class CaseTime:
     cold: bool
     times: gpu.KernelTimes | None
     not_timed: str | None = None
+
+    @property
+    def timing(self) -> gpu.Timing:
+        """The times without the case, which may hold much data."""
+        return gpu.Timing(self.adapter, self.cold, self.times, self.not_timed)
 
     @property
     def outcome(self) -> CaseOutcome:
@@ -71,6 +78,63 @@ def time_cases(cases: Iterable[Case], adapter: str | None, options: Options, say
                 yield CaseTime(case, info, options.cold, None, request)
             else:
                 yield CaseTime(case, info, options.cold, next(times))
+
+
+def time_beside(
+    work: Sequence[tuple[Plan, Shape]], adapters: str | None, options: Options, say: Say, *, insist: bool = False
+) -> list[tuple[gpu.Timing, ...]]:
+    """Time cases on each of the `adapters`, as figures beside other results, in their order.
+
+    A case that cannot be timed has the reason instead; so has each where there is no adapter, unless `insist`: then
+    this raises `NoAdapter`.
+    """
+    found: list[list[gpu.Timing]] = [[] for _ in work]
+    try:
+        infos = {name: gpu.require_adapter(name) for name in gpu.parse_adapters(adapters)}
+    except NoAdapter as error:
+        if insist:
+            raise
+        return [(gpu.Timing(None, options.cold, None, str(error)),)] * len(work)
+    for name, info in infos.items():
+        prepared = groups((_prepared(plan, shape, name) for plan, shape in work), lambda each: each[1])
+        numbers = iter(range(len(work)))
+        for group in prepared:
+            say(f"timing {len(group)} case{'s' * (len(group) > 1)} on {info.name}")
+            requests = [request for request, _ in group]
+            for timed in _times([each for each in requests if not isinstance(each, str)], requests, options):
+                times, reason = (None, timed) if isinstance(timed, str) else (timed, None)
+                found[next(numbers)].append(gpu.Timing(info, options.cold, times, reason))
+    return [*map(tuple, found)]
+
+
+def _prepared(plan: Plan, shape: Shape, adapter: str | None) -> tuple[DispatchRequest | str, int]:
+    """The dispatch of a case, or why it cannot run, and the bytes of its bindings."""
+    try:
+        case = plan.case(shape)
+        return _request(case, adapter), _size(case)
+    except (UsageError, WgslError) as error:
+        return _line(error), 0
+
+
+def _times(
+    ready: list[DispatchRequest], requests: list[DispatchRequest | str], options: Options
+) -> Iterator[gpu.KernelTimes | str]:
+    """The times of those requests that are `ready`, and the reasons of the others. Where wgpu refuses one of them, each
+    is timed alone, so that it does not keep the others from being timed."""
+    try:
+        timed: list[gpu.KernelTimes | str] = [*gpu.time_dispatches(ready, rounds=options.rounds, cold=options.cold)]
+    except Lacking as error:
+        timed = [_line(error)] * len(ready)
+    except UsageError as error:
+        alone = len(ready) == 1
+        timed = [_line(error)] if alone else [t for each in ready for t in _times([each], [each], options)]
+    times = iter(timed)
+    for request in requests:
+        yield request if isinstance(request, str) else next(times)
+
+
+def _line(error: Exception) -> str:
+    return str(error).splitlines()[0]
 
 
 def groups(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:

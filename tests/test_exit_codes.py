@@ -9,6 +9,7 @@ import pytest
 from bankshot.oracle import exit_codes
 from bankshot.oracle.errors import GpuError, UsageError
 from bankshot.oracle.exit_codes import Failure
+from bankshot.sim.models import MissingCost
 from bankshot.sim.wgsl.diagnostics import Crash, Diagnostic, WgslError
 
 DOCUMENTED = Path(__file__).parents[1] / "docs" / "exit-codes.md"
@@ -46,3 +47,8 @@ def test_the_message_and_the_code_of_an_error(name):
 def test_the_exit_codes_are_those_of_the_documentation():
     codes = exit_codes.CLEAN, exit_codes.FOUND, exit_codes.WRONG_USE, exit_codes.INTERNAL, exit_codes.INTERRUPTED
     assert [str(code) for code in codes] == re.findall(r"(?m)^\| (\d+) \|", DOCUMENTED.read_text(encoding="utf-8"))
+
+
+def test_a_profile_without_a_cost_is_wrong_use():
+    failure = Failure.of(MissingCost("mine.toml: [costs] lacks 'issue'"))
+    assert (failure.text, failure.code) == ("error: mine.toml: [costs] lacks 'issue'", 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -27,6 +28,8 @@ from .schedule_options import ScheduleValues, schedule_options, schedules_of
 
 if TYPE_CHECKING:
     from ..manifests.cases import Broken
+    from ..workers.progress import Meter
+    from .audit_cases import Audits
 
 
 _FILES = "bankshot.files"  # in a click context: the file of each format that writes one
@@ -113,6 +116,8 @@ def _more(detail: str) -> str:
     metavar="REV",
     help="Show what changed since an earlier audit: of a git revision, of another folder, or a file that --json wrote.",
 )
+@click.option("--time", "timed", is_flag=True, help="Also time the kernels on the adapter, as `bankshot time` does.")
+@click.option("--rounds", type=click.IntRange(1, 1000), help="Rounds of --time; by default 10.")
 @click.option("--watch", is_flag=True, help="Audit again whenever a manifest, its shaders or its references change.")
 @JSON
 def audit(
@@ -135,6 +140,8 @@ def audit(
     seconds: float | None,
     thorough: bool,
     against: str | None,
+    timed: bool,
+    rounds: int | None,
     watch: bool,
     as_json: bool,
     **more: Unpack[RequestOptions],
@@ -155,6 +162,10 @@ def audit(
 
     if not gpu:
         check_no_gpu()
+    if rounds is not None and not timed:
+        raise UsageError("--rounds are those of --time: give both, or neither")
+    if timed and watch:
+        raise UsageError("--time takes seconds, and --watch repeats: leave out one of them")
     first, *also = parse_devices(device)
     if update_golden:
         golden_files.may_write("--update-golden")
@@ -167,7 +178,7 @@ def audit(
     detail = detail or ("full" if cases == 1 else "rows")
     out = console()
     kept = None if results is None else Before("the last save", results, keep=True)
-    wanted = ReportOptions(stdout, listing, _files(), out.width, out.is_terminal, detail, _more(detail), kept)
+    wanted = ReportOptions(stdout, listing, _files(), out.width, out.is_terminal, detail, _more(detail), kept, timed)
     options = Options(
         first,
         gpu,
@@ -197,11 +208,21 @@ def audit(
         report_cases(
             "audit",
             work,
-            lambda progress: in_turn(audits, jobs, progress),
+            lambda progress: in_turn(_timed(audits, rounds, progress) if timed else audits, jobs, progress),
             AuditReport(wanted, work, broken),
             more=len(broken),
             failed=lambda case: case.failure,
         )
+
+
+def _timed(audits: Audits, rounds: int | None, progress: Meter) -> Audits:
+    """Time all cases, side by side and before any is audited, so that no other process disturbs them."""
+    from ..kernel_timing import Options, time_beside
+    from ..wgpu_client import ROUNDS
+
+    options, say = audits.options, partial(progress.stage, "times")
+    times = time_beside(audits.cases, options.adapter, Options(rounds or ROUNDS), say, insist=options.insists)
+    return replace(audits, times=times)
 
 
 def _format(stdout: str, as_json: bool, against: str | None, watch: bool) -> str:

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ from ..workers.scheduler import Scheduler, Size
 
 if TYPE_CHECKING:
     from ..judge.verdict import Audit
+    from ..wgpu_client import Timing
 
 ALONE, LEFT = 2.0, 4.0  # seconds after which, and with how many more to go, other processes are worth their start
 MOST = 8  # processes that start unasked: each holds some 300 MB, and memory on every GPU
@@ -44,12 +46,16 @@ NUMBERS, ITERATIONS = 2e7, 5e8
 
 @entity
 class Audits:
-    """All cases of `work`, by number from 0; a call audits one. Can be pickled, for other processes."""
+    """All cases of `work`, by number from 0; a call audits one. Can be pickled, for other processes.
+
+    `times`: those of each case, where they were asked for.
+    """
 
     work: Sequence[Plan]
     options: Options
     wanted: ReportOptions
     broken: Sequence[Broken] = ()
+    times: Sequence[tuple[Timing, ...]] = ()
 
     @cached_property
     def cases(self) -> list[tuple[Plan, Shape]]:
@@ -78,6 +84,8 @@ class Audits:
     def _audited(self, number: int, plan: Plan, shape: Shape, say: Say) -> AuditedCase:
         first = all(before.kernel.name != plan.kernel.name for before, _ in self.cases[:number])
         result = audit(plan.case(shape), self.options, say).noting(f"assumed {words}" for words in plan.assumed)
+        if self.times:
+            result = replace(result, times=self.times[number])
         return self.reported(result, number, first)
 
     def reported(self, result: Audit, number: int, first: bool) -> AuditedCase:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...sim.bindings.binding import is_array
+from ...sim.device_files import find
 from ...sim.disk_cache import replacing
 from ...sim.fast_dataclass import frozen
 from ..comparison.bits import as_given
@@ -77,7 +78,7 @@ def simulated_run(
         file.write(chrome_trace.text(recorded, case, timeline.workgroup))
     changed = {} if probes == "counters" else _changed(case, result)  # reading outputs would run all workgroups
     charged = side_by_side(case, result, tuple(others), say, workgroups)
-    return RunResult(case, result.device.name, result, changed, trace, charged, schedule)
+    return RunResult(case, find(device).name, result, changed, trace, charged, schedule)
 
 
 def _changed(case: Case, result: Run) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...sim.device_files import find
 from ..manifests.manifest import Case
 from ..manifests.rendering_stages import stage_notes
 from .adapter_checks import adapter_checks, find_adapters
@@ -62,7 +63,7 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
         devices = _charge_others(case, run, options, log)
         verdict = Audit(
             case=case,
-            device=options.device,
+            device=find(options.device).name,
             run=run,
             outputs=tuple(outputs),
             counters=counter_checks(case, run.counters) if run.coverage.exact else (),

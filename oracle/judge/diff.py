@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from ...sim.device_files import find
 from ...sim.fast_dataclass import frozen
 from ..errors import Lacking, TooLarge, UsageError
 from ..manifests.manifest import Case
@@ -94,13 +95,14 @@ def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -
     profile = options.device or info.profile or FALLBACK
     seconds: dict[str, float] = {}
     run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
+    name = find(profile).name
     if endless(run):
-        return Diff(case, run.device.name, info, not_run=MAY_HANG)
+        return Diff(case, name, info, not_run=MAY_HANG)
     say(f"running on {info.name}")
     try:
         on_gpu = timed(seconds, f"wgpu on {info.name}", lambda: run_on_gpu(case, adapter))
     except (Lacking, TooLarge) as error:
-        return Diff(case, run.device.name, info, not_run=str(error))
+        return Diff(case, name, info, not_run=str(error))
     seconds.update(on_gpu.clocked)
     truth = timed(seconds, "reference", lambda: expected_outputs(case)) if case.kernel.free else {}
     outputs = [reference_check(case, truth, name, run, run) for name in sorted(case.kernel.free)]
@@ -114,6 +116,4 @@ def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -
             reason = str(error)
     checks = covered(outputs, coverage)
     notes = stage_notes(run.pipeline.module)
-    return Diff(
-        case, run.device.name, info, checks, seconds, counted, not_counted=reason, coverage=coverage, notes=notes
-    )
+    return Diff(case, name, info, checks, seconds, counted, not_counted=reason, coverage=coverage, notes=notes)

@@ -44,7 +44,7 @@ class Audit:
     """The result of one audit of a case. `device`: the profile that was charged; `devices`: several, side by side.
     `adapters`: those on which wgpu ran. `seconds`: by step. `coverage`: what the checks could have rejected.
     `not_compared`: comparisons that were not made, with the reason. `stopped`: the run was ended before its end, so
-    that it has no outputs."""
+    that it has no outputs. `times`: on adapters, where they were asked for; they are no part of the verdict."""
 
     case: Case
     device: str
@@ -62,6 +62,7 @@ class Audit:
     coverage: Coverage = Coverage()
     not_compared: tuple[str, ...] = ()
     stopped: bool = False
+    times: tuple[gpu.Timing, ...] = ()
 
     @property
     def differs(self) -> bool:

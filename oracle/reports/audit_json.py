@@ -22,6 +22,7 @@ from .json_entries import (
     site_entry,
     utilization_entry,
 )
+from .times_report import timing_entry
 
 if TYPE_CHECKING:
     from ...sim.run.traffic import Traffic
@@ -58,6 +59,7 @@ def audit_entry(audit: Audit) -> Entry:
         "gpus": [adapter_entry(adapter) for adapter in audit.adapters],
         "devices": [device_entry(charged) for charged in audit.devices],
         "likely": list(audit.likely),
+        "times": [timing_entry(each) for each in audit.times],
         "golden": None if audit.golden is None else _golden_entry(audit.golden),
         "notes": list(audit.notes),
         "seconds": audit.seconds,

@@ -34,6 +34,7 @@ from .page_maps import STEP, bank_cells, patch_words
 from .page_source import Listing, Mark, files_of, listing_of
 from .source_listing import compact
 from .tables import CHARGES, TOTALS, idle_words, tables, useful
+from .times_report import timing_words
 
 if TYPE_CHECKING:
     from ...sim import Finding, Site
@@ -227,7 +228,12 @@ def _environment() -> Any:
     }
     environment.globals |= {"TOTALS": TOTALS, "CHARGES": CHARGES, "SITE": SITE, "GOLDEN": STATES, "STEP": STEP}
     environment.globals |= {"patch_words": patch_words, "bank_cells": bank_cells, "in_use": _in_use}
-    environment.globals |= {"tables": tables, "idle_words": idle_words, "counted": counted}
+    environment.globals |= {
+        "tables": tables,
+        "idle_words": idle_words,
+        "counted": counted,
+        "timing_words": timing_words,
+    }
     return environment
 
 

@@ -24,6 +24,7 @@ from .run_text import finding_summary, finding_text, show_devices, show_silenced
 from .source_listing import listings
 from .tables import tables, useful
 from .terminal import say, show_heading, show_seconds, verdict
+from .times_report import timing_words
 
 if TYPE_CHECKING:
     from ..goldens.golden_store import Verdict
@@ -59,6 +60,8 @@ def show_audit(out: Console, audit: Audit, listing: str) -> None:
     _notes(out, audit)
     out.print()
     out.print(totals_table({**audit.run.counters, **useful(audit.run)}))
+    for timing in audit.times:
+        say(out, f"  measured time  {timing_words(timing)}")
     say(out, f"  {audit.run.coverage}", "dim")
     for table in tables(audit.run):
         show_table(out, table)

@@ -18,6 +18,7 @@ from .terminal import say
 
 if TYPE_CHECKING:
     from ..judge.verdict import Audit
+    from ..wgpu_client import Timing
 
 MOST_ROWS = 40  # of clean kernels
 MOST_TEXTS = 10  # of kernels that are not clean
@@ -35,7 +36,7 @@ IN = {CaseOutcome.ERROR: "could not be run in", WARNS: "warns in"} | {
 @frozen
 class CaseRow:
     """What a case adds to the row of its kernel. `word`: one of `ORDER`. `text`: what is wrong, if something is;
-    `reason`: why it could not be run, in a line."""
+    `reason`: why it could not be run, in a line. `times`: on adapters, where they were asked for."""
 
     kernel: str
     shape: str
@@ -43,11 +44,19 @@ class CaseRow:
     cost: CostTotals = CostTotals()
     text: str = ""
     reason: str = ""
+    times: tuple[Timing, ...] = ()
 
 
 def case_row(audit: Audit, text: str) -> CaseRow:
     """The row of an audited case."""
-    return CaseRow(audit.case.kernel.name, str(audit.case.shape), word_of(audit), CostTotals.of(audit.run), text=text)
+    return CaseRow(
+        audit.case.kernel.name,
+        str(audit.case.shape),
+        word_of(audit),
+        CostTotals.of(audit.run),
+        text=text,
+        times=audit.times,
+    )
 
 
 def word_of(audit: Audit) -> str:

@@ -85,7 +85,7 @@ class ReportOptions:
     `stdout`: the format of what is printed. `files`: the file of each format that writes one. `listing`: auto, full,
     counted or none, for the source beside counters. `width` and `terminal` describe stdout. `detail`: how much the
     format text prints: each case in full, rows (one for each kernel), or none. `more`: where there is more, for the
-    last line.
+    last line. `timed`: cases have times on adapters.
     """
 
     stdout: str
@@ -96,6 +96,7 @@ class ReportOptions:
     detail: str = "full"
     more: str = ""
     before: Before | None = None
+    timed: bool = False
 
     def listing_of(self, first: bool) -> str:
         """The listing of a case; `first` of its kernel."""

@@ -4,7 +4,7 @@ from ..wgpu_worker.messages import AdapterInfo, Offer
 from .adapter_choice import FALLBACK, adapters, offers, parse_adapters, require_adapter
 from .binding_resources import Slot
 from .gpu_run import GpuRun, PendingRun, begin, dispatch_request, for_wgpu, prepare, read_slots, refusal, run, slots_of
-from .kernel_times import ROUNDS, KernelTimes, time_dispatches
+from .kernel_times import ROUNDS, KernelTimes, Timing, time_dispatches
 
 __all__ = [
     "FALLBACK",
@@ -15,6 +15,7 @@ __all__ = [
     "Offer",
     "PendingRun",
     "Slot",
+    "Timing",
     "adapters",
     "begin",
     "dispatch_request",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...sim.fast_dataclass import frozen
 from ..wgpu_worker import worker_process
-from ..wgpu_worker.messages import DispatchRequest, TimesRequest, TimesResult
+from ..wgpu_worker.messages import AdapterInfo, DispatchRequest, TimesRequest, TimesResult
 
 ROUNDS = 10
 WARM_UP = 0.35  # seconds of work: measured on an H200, whose idle clocks made kernels up to 5 times slower
@@ -42,6 +42,19 @@ class KernelTimes:
     def quantile(self, part: float) -> float:
         """A quantile of the passes, without the launch; 0 is the shortest."""
         return max(0.0, float(np.quantile(self.passes, part)) - self.launch)
+
+
+@frozen
+class Timing:
+    """The times of a dispatch on an adapter, beside its other figures; `not_timed` says why there are none.
+
+    `adapter`: None where this machine has none. `cold`: caches held none of the dispatch's data.
+    """
+
+    adapter: AdapterInfo | None
+    cold: bool
+    times: KernelTimes | None
+    not_timed: str | None = None
 
 
 def time_dispatches(

@@ -56,7 +56,8 @@ def test_audit_and_run_compare_a_file_with_a_name(mine, shader):
         words = [verb, str(shader), "--grid", "1", "--bind", "y=zeros:u32:32", "--json", *more]
         done = CliRunner().invoke(main, [*words, "--device", f"nvidia, {mine}"])
         assert done.exit_code == 0, done.output
-        rows = json.loads(done.stdout)["cases"][0]["devices"]
+        (case,) = json.loads(done.stdout)["cases"]
+        rows = case["devices"]
         assert [(row["device"], row["counters"]["shared_wavefronts"]) for row in rows] == [("nvidia", 2), ("wide", 1)]
 
 
@@ -72,6 +73,19 @@ def test_a_sweep_has_a_row_for_a_file(mine, shader, tmp_path):
     assert {row["shared_wavefronts"] for row in json.loads(done.stdout)["cases"]} == {2}  # the old row does not count
 
 
+@pytest.mark.usefixtures("adapter")
+def test_diff_takes_a_file_and_points_into_a_wrong_one(mine, shader):
+    words = ["diff", str(shader), "--grid", "1", "--bind", "y=zeros:u32:32", "--device", str(mine), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code in (0, 1), done.output
+    assert json.loads(done.stdout)["cases"][0]["device"] == "wide"
+    mine.write_text("banks = 3")
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, f"{mine}:1:9: error: `banks`" in done.output) == (2, True)
+    done = CliRunner().invoke(main, [*words, "--device", "none"])
+    assert (done.exit_code, "there is no device 'none'" in done.output) == (2, True)
+
+
 @pytest.mark.parametrize("verb", ["advise", "audit", "explore", "fix", "run", "sweep"])
 def test_commands_point_into_a_wrong_file(mine, shader, verb, tmp_path):
     mine.write_text('base = "nvidia"\nbanks = 3\n')
@@ -83,10 +97,10 @@ def test_commands_point_into_a_wrong_file(mine, shader, verb, tmp_path):
     assert "\nbanks = 3\n        ^\n" in done.output
 
 
-@pytest.mark.parametrize("verb", ["advise", "explore"])
+@pytest.mark.parametrize("verb", ["advise", "audit", "explore", "run"])
 def test_other_commands_take_a_file_and_name_its_profile(mine, shader, verb):
     words = [verb, str(shader), "--grid", "1", "--bind", "y=zeros:u32:32", "--device", str(mine), "--json"]
-    done = CliRunner().invoke(main, words)
+    done = CliRunner().invoke(main, [*words, "--no-gpu"] if verb == "audit" else words)
     assert done.exit_code in (0, 1), done.output
     assert json.loads(done.stdout)["cases"][0]["device"] == "wide"
 

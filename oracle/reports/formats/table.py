@@ -11,6 +11,7 @@ from ....sim.fast_dataclass import frozen
 from ...judge.coverage import CaseOutcome
 from ..protocol import AuditedCase, AuditFormat, CaseFailure, CaseResult, Outcome, ReportOptions
 from ..summary_line import last_lines
+from ..terminal import duration
 
 if TYPE_CHECKING:
     from ...judge.output_checks import OutputCheck
@@ -69,10 +70,24 @@ COLUMNS: tuple[tuple[str, int, Callable[[Audit], str]], ...] = (
 )
 
 
-def cells_of(audit: Audit) -> tuple[str, ...]:
-    """The cells of a case: verdict, kernel, shape, and `COLUMNS`."""
+def _time(audit: Audit) -> str:
+    """The median time on the first adapter."""
+    times = audit.times[0].times if audit.times else None
+    return duration(times.median) if times else NOTHING
+
+
+TIME = ("time", 10, _time)  # where times are asked for
+
+
+def columns(timed: bool) -> tuple[tuple[str, int, Callable[[Audit], str]], ...]:
+    """The columns of a table, `timed` or not."""
+    return (*COLUMNS, TIME) if timed else COLUMNS
+
+
+def cells_of(audit: Audit, timed: bool = False) -> tuple[str, ...]:
+    """The cells of a case: verdict, kernel, shape, and `columns`."""
     verdict = VERDICTS[audit.outcome]
-    return verdict, audit.case.kernel.name, str(audit.case.shape), *(text(audit) for _, _, text in COLUMNS)
+    return verdict, audit.case.kernel.name, str(audit.case.shape), *(text(audit) for _, _, text in columns(timed))
 
 
 VERDICTS = {CaseOutcome.CLEAN: "ok", CaseOutcome.FAILED: "NOT OK", CaseOutcome.UNCHECKED: "UNCHECKED"}
@@ -85,16 +100,17 @@ class Rows:
     may then be any text.
     """
 
-    def __init__(self, work: Iterable[Plan], more: Iterable[str] = ()) -> None:
+    def __init__(self, work: Iterable[Plan], more: Iterable[str] = (), timed: bool = False) -> None:
         cases = [(name, "") for name in more]
         cases += [(plan.kernel.name, str(shape)) for plan in work for shape in plan.shapes]
         self._widths = [max(map(len, column)) for column in zip(("kernel", "shape"), *cases, strict=True)]
-        self._widths += [width for _, width, _ in COLUMNS]
+        self._columns = columns(timed)
+        self._widths += [width for _, width, _ in self._columns]
         self._begun = False
 
     def next(self, cells: Sequence[str]) -> str:
         """The next row; the first comes with the headings."""
-        rows = [cells] if self._begun else [("", "kernel", "shape", *(name for name, _, _ in COLUMNS)), cells]
+        rows = [cells] if self._begun else [("", "kernel", "shape", *(name for name, _, _ in self._columns)), cells]
         self._begun = True
         return "\n".join(self._padded(*row) for row in rows)
 
@@ -118,7 +134,7 @@ class Format(AuditFormat):
 
     def __init__(self, options: ReportOptions, work: Sequence[Plan], broken: Sequence[Broken]) -> None:
         self._options = options
-        self._rows = Rows(work, [each.path.stem for each in broken])
+        self._rows = Rows(work, [each.path.stem for each in broken], options.timed)
         self._listed: set[str] = set()
 
     @classmethod
@@ -127,7 +143,9 @@ class Format(AuditFormat):
 
         # Which case of a kernel is the first to be shown depends on the cases before it, which run elsewhere.
         listings = () if case.audit.ok else ("full", "counted") if options.listing == "auto" else (options.listing,)
-        return Part(cells_of(case.audit), {each: audit_text(case.audit, options, each) for each in listings})
+        return Part(
+            cells_of(case.audit, options.timed), {each: audit_text(case.audit, options, each) for each in listings}
+        )
 
     @classmethod
     def failed_part(cls, case: CaseFailure, options: ReportOptions) -> Part:

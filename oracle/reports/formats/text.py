@@ -71,10 +71,12 @@ class Format(AuditFormat):
     def _show_rows(self) -> None:
         from ..kernel_rows import CaseOutcome, failures, kernel_rows, show_kernels
         from ..terminal import console
+        from ..times_report import show_times
 
         rows = kernel_rows(self._rows)
         if any(row.word != CaseOutcome.ERROR for row in rows):
             show_kernels(console(), rows)
             click.echo()
+        show_times(console(), self._rows)
         for text in failures(rows):
             click.echo(text, nl=False, color=self._options.terminal)
