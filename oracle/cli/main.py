@@ -24,6 +24,7 @@ COMMANDS = {
     "adapters": "List wgpu's adapters, and the device profile of each.",
     "advise": "Try other row pitches and swizzles of workgroup arrays.",
     "audit": "Run kernels in the shapes of their manifests, and judge them.",
+    "calibrate": "Measure what a device charges, for predicted times.",
     "check": "Check shaders as a WebGPU implementation would.",
     "corpus": "Try every shader in a folder on generated data.",
     "diff": "Compare the simulator with wgpu, bit for bit.",

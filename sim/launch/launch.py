@@ -150,6 +150,18 @@ class Launch:
         first, size = self._places[bound.variable.name] // 4, len(bound.data)
         return min(size, 4 * int(np.count_nonzero(noted[first : first + -(-size // 4)])))
 
+    def touched_words(self) -> dict[str, NDArray[np.int64]]:
+        """Return which words of each storage buffer were accessed, counted from its start.
+
+        The launch must have the probe `touched`.
+        """
+        found: dict[str, NDArray[np.int64]] = {}
+        for bound in self._bound:
+            if bound.variable.space == "storage":
+                first = self._places[bound.variable.name] // 4
+                found[bound.variable.name] = np.flatnonzero(self._touched[first : first + -(-len(bound.data) // 4)])
+        return found
+
     def reach(self) -> dict[str, int]:
         """Return the byte after the last word of each storage buffer that was accessed; 0 where none was.
 

@@ -123,7 +123,7 @@ class Dispatch:
     @cached_property
     def influence(self) -> Influence:
         """What the loads, atomic operations and variables of its program influence."""
-        return _influence(self.pipeline, **self._options(frozenset(), self.how))
+        return _influence(self.pipeline, **self.build_options(frozenset(), self.how))
 
     def varied(self) -> tuple[Dispatch, list[str]]:
         """Return the dispatch with other values in its buffers, and their names: of those that decide neither a branch
@@ -228,7 +228,7 @@ class Dispatch:
         return program
 
     def _built(self, probes: frozenset[str], how: RunOptions, **changed: Any) -> Program:
-        return _built(self.pipeline, **(self._options(probes, how) | changed))
+        return _built(self.pipeline, **(self.build_options(probes, how) | changed))
 
     def _in_turns(self, how: RunOptions) -> Schedule:
         """Return its schedule with all workgroups side by side, as units that take turns."""
@@ -244,8 +244,9 @@ class Dispatch:
             self.stops.extend([] if outcome.stopped is None else [outcome.stopped])
         return self.stops[0] if self.stops else None
 
-    def _options(self, probes: frozenset[str], how: RunOptions) -> dict[str, Any]:
+    def build_options(self, probes: frozenset[str], how: RunOptions | None = None) -> dict[str, Any]:
         """Return the arguments of `codegen.build` for a run."""
+        how = self.how if how is None else how
         return {
             "rounding": self.rounding,
             "probes": self._charged(probes),
@@ -258,7 +259,7 @@ class Dispatch:
 
     def stages(self, probes: frozenset[str]) -> Stages:
         """Return the stages of a run of all workgroups with these probes, for `sim.dump`, without running it."""
-        options = self._options(probes, self.how)
+        options = self.build_options(probes, self.how)
         return Stages(
             self.pipeline,
             lambda: lowered(self.pipeline, **options),
@@ -301,7 +302,7 @@ class Dispatch:
 
     @cached_property
     def _waits(self) -> bool:
-        return _built(self.pipeline, **self._options(frozenset(), self.how)).waits
+        return _built(self.pipeline, **self.build_options(frozenset(), self.how)).waits
 
     def of(self, module: Module, budget: int) -> Dispatch:
         """Return the same dispatch of another module, which has the same bindings: a changed text."""

@@ -20,6 +20,7 @@ from ..launch.partition import Outcome
 from ..launch.tracing import TraceRow
 from ..machine.opcodes import opcode_names
 from ..models import Device
+from ..models.time_model import Prediction, Work, predict
 from ..utilization.utilization import Utilization
 from ..wgsl.source import Span
 from ..wgsl.typed import Pipeline
@@ -126,6 +127,25 @@ class Run:
             sum(row.lanes for row in self.instructions),
         )
         return measure_utilization(self._dispatch, self.coverage.classes, lanes, idle)
+
+    @cached_property
+    def work(self) -> Work:
+        """What the dispatch asks of each unit of its device. The first use runs two workgroups again.
+
+        Without the probes `lanes`, `banks` and `sectors` it lacks what these count.
+        """
+        from .work import work_of  # few runs need it
+
+        blocks, count = self._outcome.blocks, int(self.counters["workgroups"])
+        return work_of(self._dispatch, self._probes, self.sites, blocks, count)
+
+    @cached_property
+    def predicted_time(self) -> Prediction:
+        """How long the dispatch takes on its device, by the costs in the device's profile (see docs/time-model.md).
+
+        Raises `MissingCost` for a device without costs.
+        """
+        return predict(self.work, self._dispatch.device)
 
     @cached_property
     def sites(self) -> list[Site]:

@@ -1,0 +1,113 @@
+"""Measures the costs of a device: times the micro-benchmarks on an adapter, and fits the model of time to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from ... import sim
+from ...sim.fast_dataclass import frozen
+from ...sim.models import Device
+from ...sim.models.costs import Cost, MeasuredCosts
+from ...sim.models.time_model import COSTS
+from .. import wgpu_client
+from ..kernel_timing import groups
+from .fit import FIXED, Fit, Point, bound_of, fit, left_out
+from .kernel_text import MicroBenchmark
+from .micro_benchmarks import micro_benchmarks
+
+PROBES = ("lanes", "banks", "sectors", "barriers")
+
+
+@frozen
+class Plan:
+    """What to measure. `scale` shortens loops and buffers; `rounds`: of all micro-benchmarks of a group."""
+
+    adapter: str | None
+    device: Device  # the profile to start from; it has a number of cores
+    scale: float
+    rounds: int
+    command: str
+
+
+@frozen
+class Calibration:
+    """The measured costs, the points that they were fitted to, and predicted / measured of each point: as fitted, and
+    by a fit without its theme."""
+
+    costs: MeasuredCosts
+    points: list[Point]
+    fitted: Fit
+    left_out: list[float]
+
+    @property
+    def error_90(self) -> float:
+        """The factor that 90% of predictions are within, by fits without the theme of each."""
+        return self.costs.value("error_90")
+
+
+def calibrate(plan: Plan, progress: Callable[[int], None] = lambda done: None) -> Calibration:
+    """Time the micro-benchmarks on an adapter, and fit the costs. `progress` gets how many are timed.
+
+    Raises `NoAdapter`, `NoSciPy`, and ValueError where fewer than two micro-benchmarks could be timed.
+    """
+    info = wgpu_client.require_adapter(plan.adapter)
+    cores = plan.device.cores or 1
+    points = list(_points(plan, cores, progress))
+    begin = {"clock_mhz": _clock(points, cores)}
+    fitted = fit(points, cores, begin)
+    errors = left_out(points, cores, begin=begin)
+    source = f"fitted to {len(points)} micro-benchmarks"
+    values = {**fitted.costs, "error_90": bound_of(errors)}
+    costs = {
+        name: Cost(values[name], None if name in FIXED else fitted.spreads[name], source, plan.command)
+        for name in COSTS
+    }
+    today = datetime.now(UTC).date().isoformat()
+    measured = MeasuredCosts(
+        costs, adapter=info.name, driver=info.driver, date=today, command=plan.command
+    )  # fmt: skip
+    return Calibration(measured, points, fitted, errors.tolist())
+
+
+def _points(plan: Plan, cores: int, progress: Callable[[int], None]) -> Iterator[Point]:
+    done = 0
+    for group in groups(micro_benchmarks(cores, plan.scale), _bytes):
+        requests = [
+            wgpu_client.dispatch_request(each.wgsl, each.entry, each.grid, each.bindings, adapter=plan.adapter)
+            for each in group
+        ]
+        times = wgpu_client.time_dispatches(requests, rounds=plan.rounds)
+        for each, its in zip(group, times, strict=True):
+            if its.median > 0:
+                yield Point(each.constant, _run(each, plan.device).work, 1e6 * its.median)
+        done += len(group)
+        progress(done)
+
+
+def _run(each: MicroBenchmark, device: Device) -> sim.Run:
+    return sim.simulate(
+        each.wgsl,
+        entry=each.entry,
+        grid=each.grid,
+        bindings=each.bindings,
+        device=device,
+        probes=PROBES,
+        workgroups="classes",
+        replay=False,
+    )
+
+
+def _bytes(each: MicroBenchmark) -> int:
+    return sum(data.nbytes for data in each.bindings.values())
+
+
+def _clock(points: list[Point], cores: int) -> float:
+    """Return the clock at which the costs that a fit begins with are right for half of the points."""
+    from statistics import median
+
+    from ...sim.models.time_model import predicted_us
+
+    begin = {name: value for name, (_, value) in COSTS.items()}
+    ratios = [predicted_us(point.work, begin, cores)[0] / point.us for point in points]
+    return begin["clock_mhz"] * median(ratios)

@@ -1,0 +1,247 @@
+"""A model of time: what a dispatch asks of each unit of a device, times what the unit charges.
+
+The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
+several are nearly as busy: the total is the p-norm of their times, with p = 4. Costs are in cycles of a core unless the
+table says otherwise. They are fitted to measured times, see docs/time-model.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+
+import numpy as np
+
+from ..fast_dataclass import frozen, sealed
+from .costs import MeasuredCosts
+from .device import Device
+
+P = 4.0  # of the norm that adds the times of units
+_WORTH = 0.005  # of the time: less is no saving
+
+# What each cost charges for, and the value that a fit begins with: what the documents and microbenchmarks of NVIDIA's
+# GPUs since Volta give (Jia et al., 2018; Abdelkhalik et al., 2022), or a guess where they give nothing.
+COSTS: Mapping[str, tuple[str, float]] = {
+    "clock_mhz": ("cycles of a core in a microsecond", 1980.0),
+    "l2_bytes": ("bytes that stay in the L2 cache from one dispatch to the next", 45e6),
+    "error_90": ("the ratio of predicted and measured time that 90% of dispatches stay within", 2.0),
+    "launch_us": ("microseconds of a dispatch that does nothing", 1.0),
+    "workgroup_start": ("starting a workgroup", 100.0),
+    "subgroup_start": ("starting a subgroup", 10.0),
+    "issue_fp32": ("issuing an instruction of a subgroup, by class", 0.25),
+    "issue_fp32_divide": ("", 2.5),
+    "issue_fp16": ("", 0.25),
+    "issue_integer": ("", 0.5),
+    "issue_integer_multiply": ("", 0.5),
+    "issue_integer_divide": ("", 5.0),
+    "issue_special": ("", 2.0),
+    "issue_conversion": ("", 0.5),
+    "issue_bit_count": ("bit counts and conversions to integers", 2.0),
+    "issue_branch": ("", 0.5),
+    "issue_loop": ("an iteration of a loop, with the check that bounds it", 1.5),
+    "issue_workgroup_load": ("", 0.5),
+    "issue_workgroup_store": ("", 0.5),
+    "issue_storage_load": ("", 1.0),
+    "issue_storage_store": ("", 1.0),
+    "issue_uniform_load": ("", 0.5),
+    "issue_local": ("arrays of function space with an index known at run time", 1.0),
+    "issue_barrier": ("", 2.0),
+    "issue_subgroup": ("", 2.0),
+    "issue_workgroup_atomic": ("", 1.0),
+    "issue_storage_atomic": ("", 1.0),
+    "wavefront": ("a wavefront of workgroup memory", 1.0),
+    "load_line": ("a line of a load from storage", 1.0),
+    "store_line": ("a line of a store to storage", 1.0),
+    "workgroup_atomic_turn": ("a lane that waits for its turn", 1.0),
+    "l2_load_sector": ("a sector that the L2 cache delivers", 0.9),
+    "l2_store_sector": ("a sector that goes to the L2 cache", 0.9),
+    "l2_partial_sector": ("more for a sector of which less than the whole is stored", 0.5),
+    "dram_byte": ("a byte that does not stay in the L2 cache, times all cores", 0.058),
+    "atomic_sector": ("a sector that an atomic operation in storage passes, times all cores", 7.0),
+    "atomic_turn": ("an atomic operation that waits for another on its line", 2.0),
+    "latency_alu": ("waiting for a result, by the step that computes it", 4.5),
+    "latency_special": ("", 20.0),
+    "latency_conversion": ("", 10.0),
+    "latency_workgroup_load": ("", 28.0),
+    "latency_storage_load": ("of a line in the core's cache", 40.0),
+    "latency_l2": ("more for a line in the L2 cache", 230.0),
+    "latency_dram": ("more for a line in memory", 350.0),
+    "latency_uniform_load": ("", 30.0),
+    "latency_local": ("", 40.0),
+    "latency_workgroup_atomic": ("", 80.0),
+    "latency_storage_atomic": ("", 700.0),
+    "latency_barrier": ("", 25.0),
+    "latency_subgroup": ("", 25.0),
+    "latency_issue": ("", 1.0),
+    "latency_loop": ("an iteration with a shorter body", 50.0),
+}
+
+
+@frozen
+class Work:
+    """What one dispatch asks of a device. Counts are of all workgroups, unless they say otherwise.
+
+    `resident`: workgroups of it that a core holds. `issued`: instructions of subgroups by class. `chain`: steps that
+    depend on each other, by kind, of one workgroup. `footprint`: distinct bytes of storage. `missed`: share of loaded
+    sectors that the workgroup loads for the first time. `atomic_turns`: of the busiest line of storage.
+    """
+
+    workgroups: int
+    subgroups: int  # of a workgroup
+    resident: int
+    issued: Mapping[str, float] = field(hash=False)
+    chain: Mapping[str, float] = field(hash=False)
+    wavefronts: float
+    ideal_wavefronts: float
+    load_lines: float
+    ideal_load_lines: float
+    store_lines: float
+    ideal_store_lines: float
+    load_sectors: float  # that miss the core's cache
+    ideal_load_sectors: float
+    store_sectors: float
+    ideal_store_sectors: float
+    footprint: float
+    missed: float
+    atomic_sectors: float
+    atomic_turns: float
+    workgroup_atomic_turns: float
+
+    def without_conflicts(self) -> Work:
+        """Return the work of the same dispatch without bank conflicts."""
+        return replace(self, wavefronts=self.ideal_wavefronts)
+
+    def coalesced(self) -> Work:
+        """Return the work if each access to storage touched the fewest lines and sectors that hold its bytes."""
+        return replace(
+            self,
+            load_lines=self.ideal_load_lines,
+            store_lines=self.ideal_store_lines,
+            load_sectors=self.ideal_load_sectors,
+            store_sectors=self.ideal_store_sectors,
+        )
+
+
+@sealed
+class Prediction:
+    """A predicted time in microseconds, with the bounds that hold it for 90% of the dispatches that were measured.
+
+    `parts`: the time by unit, which add up to `us`. `savings`: microseconds that a change would save, by its name.
+    `calibrated`: the costs were measured on this device; otherwise the times rank kernels, but claim nothing.
+    """
+
+    us: float
+    low: float
+    high: float
+    parts: Mapping[str, float] = field(hash=False)
+    savings: Mapping[str, float] = field(hash=False)
+    calibrated: bool
+
+    @property
+    def limiter(self) -> str:
+        """The unit that takes most of the time."""
+        return max(self.parts, key=lambda unit: self.parts[unit])
+
+
+CHANGES = {"no bank conflicts": Work.without_conflicts, "coalesced accesses": Work.coalesced}
+
+
+def predict(work: Work, device: Device) -> Prediction:
+    """Predict the time of a dispatch. Raises `MissingCost` for a device whose costs are not known, ValueError for one
+    without a number of cores."""
+    costs = device.costs or MeasuredCosts({})
+    if device.cores is None:
+        raise ValueError(f"device {device.name} has no number of cores, so no time can be predicted")
+    values, cores = {name: costs.value(name) for name in COSTS}, device.cores
+
+    def time(work: Work) -> float:
+        return float(predicted_us(work, values, cores)[0])
+
+    us, error = time(work), values["error_90"]
+    parts = {name: float(part) for name, part in predicted_us(work, values, cores)[1].items() if part > 0}
+    savings = {name: us - time(change(work)) for name, change in CHANGES.items()}
+    saved = {name: each for name, each in savings.items() if each > _WORTH * us}
+    return Prediction(us, us / error, us * error, parts, saved, costs.calibrated)
+
+
+def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[float, dict[str, float]]:
+    """Return the time of a dispatch in microseconds, and its parts by unit.
+
+    Works on many dispatches at once, too: on a work whose figures are arrays.
+    """
+    cycles = {name: unit(work, costs, cores) for name, unit in UNITS.items()}
+    powers = {name: each**P for name, each in cycles.items()}
+    norm = np.maximum(1e-9, sum(powers.values()) ** (1 / P))
+    busy = norm / costs["clock_mhz"]
+    parts = {name: busy * each / norm**P for name, each in powers.items()}
+    return busy + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
+
+
+# ---- the units, in cycles of the busiest core --------------------------------------------------------
+
+
+def _rounds(work: Work, cores: int) -> float:
+    """The workgroups of the busiest core."""
+    return np.ceil(work.workgroups / cores)
+
+
+def _share(work: Work, cores: int) -> float:
+    """The share of all work that the busiest core does."""
+    return _rounds(work, cores) / np.maximum(1, work.workgroups)
+
+
+def _issue(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    return _share(work, cores) * sum(costs[f"issue_{kind}"] * count for kind, count in work.issued.items())
+
+
+def _workgroup_memory(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    turns = work.workgroup_atomic_turns * costs["workgroup_atomic_turn"]
+    return _share(work, cores) * (work.wavefronts * costs["wavefront"] + turns)
+
+
+def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    return _share(work, cores) * (work.load_lines * costs["load_line"] + work.store_lines * costs["store_line"])
+
+
+def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    partial = np.maximum(0.0, work.store_sectors - work.ideal_store_sectors) * costs["l2_partial_sector"]
+    stores = work.store_sectors * costs["l2_store_sector"] + partial
+    return _share(work, cores) * (work.load_sectors * costs["l2_load_sector"] + stores)
+
+
+def _beyond_l2(work: Work, costs: Mapping[str, float]) -> float:
+    """The share of the footprint that does not stay in the L2 cache: a smooth step around its size."""
+    return 1 / (1 + ((work.footprint + 1.0) / costs["l2_bytes"]) ** -6)
+
+
+def _dram(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    return work.footprint * costs["dram_byte"] * _beyond_l2(work, costs) / cores
+
+
+def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    """Chains of the workgroups that a core runs one after the other."""
+    missed = work.missed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work, costs))
+    chain = sum(costs[f"latency_{step}"] * count for step, count in work.chain.items())
+    chain += work.chain.get("storage_load", 0.0) * missed
+    return chain * np.maximum(1.0, _rounds(work, cores) / work.resident)
+
+
+def _atomics(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    return work.atomic_sectors * costs["atomic_sector"] / cores + work.atomic_turns * costs["atomic_turn"]
+
+
+def _start(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    subgroups = work.workgroups * work.subgroups
+    return (work.workgroups * costs["workgroup_start"] + subgroups * costs["subgroup_start"]) / cores
+
+
+UNITS = {
+    "issue": _issue,
+    "workgroup memory": _workgroup_memory,
+    "cache lines": _cache_lines,
+    "L2 cache": _l2,
+    "device memory": _dram,
+    "latency": _latency,
+    "atomics": _atomics,
+    "workgroup start": _start,
+}

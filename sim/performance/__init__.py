@@ -1,0 +1,1 @@
+"""How long a dispatch takes on a device: what it asks of each unit, from its program and its counters."""

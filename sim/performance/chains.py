@@ -1,0 +1,183 @@
+"""What each region of a program issues, and the chain of dependent instructions that it takes at least.
+
+A subgroup issues in order and waits for operands (Huang et al., "GPUMech", MICRO 2014: interval analysis). One pass
+over the program keeps, for each value, when it is ready and along which steps. A region's own chain is the time that it
+adds to its parent's; constructs inside it have their own. A value from before a loop is waited for once, before the
+loop. An iteration takes at least one `loop` step: WGSL compilers bound the iterations of each loop, and the check is a
+chain of its own beside the body.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import field
+from operator import attrgetter
+
+from ..fast_dataclass import entity, frozen
+from ..ir import ir
+from ..ir.lowered import Lowered
+from .instruction_costs import STEPS, InstructionCost, cost_of_access, cost_of_value, needed_values, operands
+
+
+@frozen
+class Moment:
+    """When something happens: after these steps, which take this many cycles."""
+
+    cycles: float = 0.0
+    steps: tuple[tuple[str, int], ...] = ()
+
+    def after(self, step: str, count: int = 1) -> Moment:
+        """Return the moment `count` steps later."""
+        steps = dict(self.steps)
+        steps[step] = steps.get(step, 0) + count
+        return Moment(self.cycles + count * STEPS[step], tuple(steps.items()))
+
+    def since(self, other: Moment) -> Counter[str]:
+        """Return the steps that are not in `other`."""
+        steps = Counter(dict(self.steps))
+        steps.subtract(dict(other.steps))
+        return steps
+
+
+@entity
+class RegionCosts:
+    """The costs of one execution of a region, without the regions inside it.
+
+    `issued`: instructions by class. `chain`: steps by kind. `blocks`: its basic blocks, by their number in the program.
+    `iterates`: it is the body of a loop.
+    """
+
+    parent: RegionCosts | None
+    issued: Counter[str] = field(default_factory=Counter[str])
+    chain: dict[str, float] = field(default_factory=dict[str, float])
+    blocks: list[int] = field(default_factory=list[int])
+    iterates: bool = False
+
+
+def region_costs(lowered: Lowered) -> list[RegionCosts]:
+    """Return the costs of all regions of a program, each after its parent."""
+    walk = _Walk(lowered)
+    walk.region(lowered.body, None, Moment())
+    return walk.found
+
+
+_CYCLES = attrgetter("cycles")
+
+
+class _Walk:
+    def __init__(self, lowered: Lowered) -> None:
+        self._sites = lowered.sites.rows
+        self._needed = needed_values(lowered.body)
+        self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
+        self._blocks = 0
+        self.found: list[RegionCosts] = []
+
+    def region(self, region: ir.Region, parent: RegionCosts | None, start: Moment, *, iterates: bool = False) -> Moment:
+        """Walk a region that begins at `start`. Returns when it ends."""
+        costs = RegionCosts(parent, iterates=iterates)
+        self.found.append(costs)
+        inside: Counter[str] = Counter()  # steps of the regions inside
+        now = end = start
+        for item in region.items:
+            if isinstance(item, ir.If | ir.Loop | ir.Scope):
+                begin, now = self._construct(item, costs, now, end)
+                inside.update(now.since(begin))
+            else:
+                now, done = self._item(item, costs, now, end)
+                end = max(end, done, key=_CYCLES)
+            end = max(end, now, key=_CYCLES)
+        own = end.since(start)
+        own.subtract(inside)
+        costs.chain = _at_least({step: float(n) for step, n in own.items() if n > 0}, costs)
+        return end
+
+    def _construct(
+        self, item: ir.If | ir.Loop | ir.Scope, costs: RegionCosts, now: Moment, end: Moment
+    ) -> tuple[Moment, Moment]:
+        """Return when it begins and ends."""
+        match item:
+            case ir.If(condition=condition, then=then, orelse=orelse):
+                costs.issued["branch"] += 1
+                begin = self._after([condition], now)
+                return begin, self.region(orelse, costs, self.region(then, costs, begin))
+            case ir.Scope(body=body):
+                return now, self.region(body, costs, now)
+            case ir.Loop():
+                begin = max(end, self._before_loop(item, now), key=_CYCLES)
+                now = self.region(item.header, costs, begin)
+                now = now if item.condition is None else self._after([item.condition], now)
+                now = self.region(item.body, costs, now, iterates=True)
+                return begin, self.region(item.continuing, costs, now)
+
+    def _before_loop(self, loop: ir.Loop, now: Moment) -> Moment:
+        """Return when everything is ready that the loop takes from before it."""
+        inner = list(ir.items(loop))
+        made = {id(item) for item in inner}
+        outer = [value for item in inner for value in operands(item) if id(value) not in made]
+        slots = [item.imm for item in inner if isinstance(item, ir.Value) and item.op == "get"]
+        return self._after([*outer, *slots], now)
+
+    def _item(self, item: ir.Item, costs: RegionCosts, now: Moment, end: Moment) -> tuple[Moment, Moment]:
+        """Return the moment from which later items may issue, and when this one has what it needs."""
+        match item:
+            case ir.Value():
+                self._value(item, costs, now)
+            case ir.Count():
+                costs.blocks.append(self._blocks)
+                self._blocks += 1
+            case ir.Set(slot=slot, value=value):
+                self._ready[id(slot)] = done = self._after([value], Moment())
+                return now, done
+            case ir.Load() | ir.Atomic() | ir.Store():
+                results = [] if isinstance(item, ir.Store) else item.results
+                return now, self._issue(item, cost_of_access(item, self._sites), results, costs, now)
+            case ir.Pick(result=result):
+                return now, self._issue(item, InstructionCost("local", "local"), [result], costs, now)
+            case ir.Put():
+                return now, self._issue(item, InstructionCost("local", "issue"), [], costs, now)
+            case ir.Collective(results=results):
+                return now, self._issue(item, InstructionCost("subgroup", "subgroup"), results, costs, now)
+            case ir.Barrier():
+                costs.issued["barrier"] += 1
+                passed = max(end, now, key=_CYCLES).after("barrier")
+                return passed, passed
+            case _:
+                pass
+        return now, now
+
+    def _value(self, value: ir.Value, costs: RegionCosts, now: Moment) -> None:
+        if id(value) not in self._needed:
+            return
+        if value.op == "get":
+            self._ready[id(value)] = self._ready.get(id(value.imm), Moment())
+        elif (cost := cost_of_value(value.op)) is not None:
+            self._issue(value, cost, [value], costs, now)
+        elif value.args:
+            self._ready[id(value)] = self._after(value.args, Moment())
+
+    def _issue(
+        self, item: ir.Item, cost: InstructionCost, results: list[ir.Value], costs: RegionCosts, now: Moment
+    ) -> Moment:
+        """Count an instruction. Returns when it issues."""
+        costs.issued[cost.issued] += 1
+        begin = self._after(operands(item), now)
+        if results:
+            ready = begin.after(cost.step, cost.steps)
+            self._ready.update((id(each), ready) for each in results)
+        return begin
+
+    def _after(self, needs: list[ir.Value] | tuple[ir.Value, ...], now: Moment) -> Moment:
+        return max(now, *(self._ready.get(id(each), now) for each in needs), key=_CYCLES) if needs else now
+
+
+def _at_least(chain: dict[str, float], costs: RegionCosts) -> dict[str, float]:
+    """Return a chain that takes the time to issue the region, and that of an iteration, if it is shorter."""
+    issued = costs.issued.total()
+    if issued > _length(chain):
+        chain = {"issue": float(issued)}
+    missing = 1 - _length(chain) / STEPS["loop"]
+    return {**chain, "loop": missing} if costs.iterates and missing > 0 else chain
+
+
+def _length(chain: dict[str, float]) -> float:
+    return sum(STEPS[step] * count for step, count in chain.items())
