@@ -1,0 +1,127 @@
+"""Fits the costs of an H200 to the times of the micro-benchmarks, and compares predictions with measured times.
+
+    python -m tests.hardware.predict_times [--entries FILE.json] [--write FILE.toml]
+
+The fit sees the 245 micro-benchmarks of `bankshot calibrate` alone. The dispatches of `timed_families`, and the entry
+points of other repositories, are predicted blind. Prints pairs of kernels for one family and shape whose times differ
+by more than 5%, and how many are in the right order; how far off the ratio of such a pair is; how far off times are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+import bankshot
+from bankshot.oracle.calibration.fit import FIXED, Point, bound_of, fit
+from bankshot.oracle.calibration.measure import PROBES
+from bankshot.sim.device_files import find, write_profile
+from bankshot.sim.models.costs import Cost, MeasuredCosts
+from bankshot.sim.models.time_model import COSTS, predicted_us
+from tests.hardware import measure_times
+from tests.hardware.measure_times import CORES, Item
+
+HERE = Path(__file__).parent
+COMMAND = "python -m tests.hardware.predict_times"
+APART = 1.05  # times that differ by less are a tie
+
+Timed = tuple[str, str, str]  # family, kernel, shape
+
+
+def table(name: str) -> tuple[str, dict[Timed, float]]:
+    """The header of a table, and the measured microseconds of each of its dispatches."""
+    header, *rows = (HERE / f"h200_times_{name}.csv").read_text(encoding="utf-8").splitlines()
+    times = {(row["family"], row["kernel"], row["shape"]): float(row["median_us"]) for row in csv.DictReader(rows)}
+    return header.removeprefix("# "), times
+
+
+def points(name: str, items: Iterable[Item]) -> Iterator[tuple[Timed, Point]]:
+    """The work and the time of each dispatch that was timed."""
+    times = table(name)[1]
+    for item in items:
+        at = (item.family, item.kernel, item.shape)
+        if times.get(at, 0.0) > 0:
+            run = bankshot.simulate(
+                item.wgsl,
+                entry=item.entry,
+                grid=item.grid,
+                bindings=item.bindings,
+                overrides=item.overrides,
+                device="nvidia",
+                probes=PROBES,
+                workgroups="classes",
+                replay=False,
+            )
+            yield at, Point(item.family, run.work, times[at])
+
+
+def pairs(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float]) -> list[tuple[str, bool, float]]:
+    """Of each pair of kernels for one family and shape: the family, whether the order is right, the error of the
+    ratio as a logarithm."""
+    groups: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    for ((family, _, shape), point), us in zip(found, predicted, strict=True):
+        groups[family, shape].append((point.us, us))
+    return [
+        (family, (one[0] < other[0]) == (one[1] < other[1]), abs(np.log(one[0] / other[0] * other[1] / one[1])))
+        for (family, _), rows in groups.items()
+        for one, other in combinations(rows, 2)
+        if max(one[0], other[0]) > APART * min(one[0], other[0])
+    ]
+
+
+def report(found: Sequence[tuple[Timed, Point]], costs: dict[str, float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:  # fmt: skip
+    """Print a line for each family and one for all. Returns predicted / measured of each dispatch."""
+    predicted = [float(predicted_us(point.work, costs, CORES)[0]) for _, point in found]
+    errors = np.array([us / point.us for us, (_, point) in zip(predicted, found, strict=True)])
+    ordered = pairs(found, predicted)
+    kinds = np.array([point.kind for _, point in found])
+    for kind in [*dict.fromkeys(kinds.tolist()), ""]:
+        mine = errors[kinds == kind] if kind else errors
+        of_pairs = [(right, off) for family, right, off in ordered if family == kind or not kind]
+        off = np.exp(np.abs(np.log(mine)))
+        words = f"{sum(right for right, _ in of_pairs)} of {len(of_pairs)} pairs" if of_pairs else "no pairs"
+        ratio = f"{np.exp(np.median([each for _, each in of_pairs])):.2f}" if of_pairs else "-"
+        print(
+            f"{kind or 'all':36} {len(mine):4} dispatches, {words:18} in order, their ratio off by {ratio}; "
+            f"times off by {np.median(off):.2f}, 90th {np.quantile(off, 0.9):.2f}, worst {off.max():.1f}"
+        )
+    return errors
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--entries", type=Path, help="entry points of other repositories, as choose_entries wrote them")
+    parser.add_argument("--write", type=Path, help="write the device profile here")
+    args = parser.parse_args()
+    known = [point for _, point in points("calibration", measure_times.calibration())]
+    fitted = fit(known, CORES)
+    print(f"fitted to {len(known)} micro-benchmarks: {bound_of(fitted.errors):.2f} holds 90%")
+    found = list(points("families", measure_times.families()))
+    error_90 = bound_of(report(found, dict(fitted.costs)))
+    print(f"90% of the families' times are within a factor of {error_90:.2f}")
+    if args.entries:
+        report(list(points("entries", measure_times.entries(args.entries))), dict(fitted.costs))
+    if args.write:
+        header = table("calibration")[0].split("; ")
+        adapter, _, driver = header[0].partition(", driver ")
+        source = f"fitted to the times of {len(known)} micro-benchmarks (tests/hardware/h200_times_calibration.csv)"
+        given = {
+            "error_90": "of the families of tests/hardware/h200_times_families.csv, none of which the fit has seen"
+        }
+        values = {**fitted.costs, "error_90": error_90}
+        costs = {
+            name: Cost(values[name], None if name in FIXED else fitted.spreads[name], given.get(name, source), COMMAND)
+            for name in COSTS
+        }
+        measured = MeasuredCosts(costs, adapter=adapter, driver=driver, date=header[1], command=COMMAND)
+        write_profile(args.write, find("nvidia").with_(name=args.write.stem), measured)
+
+
+if __name__ == "__main__":
+    main()
