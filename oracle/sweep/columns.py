@@ -7,7 +7,7 @@ ratios are fractions, not percentages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from ...sim.device_files import find
@@ -18,6 +18,7 @@ from ..judge.coverage import CaseOutcome
 from ..judge.device_comparison import Charged
 from ..judge.verdict import Audit
 from ..reports.remarks import ERROR, entry_of, figures_of
+from ..wgpu_client import Timing
 from .work import SweepCase, version
 
 Row = dict[str, Any]  # values of type str, int, float or None by column name
@@ -26,6 +27,7 @@ CLEAN, UNCHECKED, FOUND, FAILED = (  # verdicts
     str(each) for each in (CaseOutcome.CLEAN, CaseOutcome.UNCHECKED, CaseOutcome.FAILED, CaseOutcome.ERROR)
 )
 DIMS = "dims."
+_MICROSECONDS = 1e6
 
 
 @frozen
@@ -98,8 +100,17 @@ FIGURES: dict[str, Column[Judged]] = {
     "why": Column(str, lambda judged: judged.why),
 }
 
-# All columns but the sizes. `seconds` is the time of one run divided by the number of cases that shared it; `version`
-# is that of Bankshot.
+# Columns of a sweep that is timed: the median on an adapter and its quartiles, and why there are none.
+TIMES: dict[str, type] = {
+    "time_us": float,
+    "time_q1_us": float,
+    "time_q3_us": float,
+    "time_adapter": str,
+    "not_timed": str,
+}
+
+# All columns but the sizes and times. `seconds` is the time of one run divided by the number of cases that shared it;
+# `version` is that of Bankshot.
 COLUMNS: dict[str, type] = {
     **{name: column.kind for name, column in IDENTITY.items()},
     **{name: column.kind for name, column in FIGURES.items()},
@@ -124,8 +135,19 @@ def _row(case: SweepCase, figures: Row, seconds: float) -> Row:
     return {**identity, **sizes, **figures, "seconds": seconds, "version": version()}
 
 
-def columns(rows: Iterable[Row]) -> dict[str, type]:
-    """Return the name and type of every column in these rows. Sizes follow the identity, in the kernels' order."""
+def with_time(row: Row, timing: Timing) -> Row:
+    """Return a row with the columns of its time."""
+    times = timing.times
+    seconds = (None, None, None) if times is None else (times.median, *times.quartiles)
+    values = [None if each is None else each * _MICROSECONDS for each in seconds]
+    adapter = None if timing.adapter is None else timing.adapter.name
+    return {**row, **dict(zip(TIMES, (*values, adapter, timing.not_timed), strict=True))}
+
+
+def columns(rows: Sequence[Row]) -> dict[str, type]:
+    """Return the name and type of every column in these rows. Sizes follow the identity, in the kernels' order; times
+    come last, if any row has one."""
     sizes = {name: int for row in rows for name in row if name.startswith(DIMS)}
-    kinds = {**COLUMNS, **sizes}
-    return {name: kinds[name] for name in (*IDENTITY, *sizes, *COLUMNS)}
+    times = TIMES if any(row.keys() >= TIMES.keys() for row in rows) else {}
+    kinds = {**COLUMNS, **sizes, **times}
+    return {name: kinds[name] for name in (*IDENTITY, *sizes, *COLUMNS, *times)}

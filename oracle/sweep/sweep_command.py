@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...sim.fast_dataclass import frozen
 from ..errors import UsageError
+from ..kernel_timing import Options, time_beside
 from ..workers.progress import meter
 from . import table_files
-from .columns import CLEAN, DIMS, FAILED, FOUND, UNCHECKED, Row
+from .columns import CLEAN, DIMS, FAILED, FOUND, UNCHECKED, Row, with_time
 from .journal import Journal
 from .sweep_run import sweep
 from .work import SweepCase
@@ -45,10 +47,22 @@ class SweepResult:
         return any(row["verdict"] != FAILED for row in self.rows)
 
 
-def run(cases: Sequence[SweepCase], out: Path, jobs: int | None, dask: str | None) -> SweepResult:
+@frozen
+class Timed:
+    """How the rows of a sweep are timed: on which adapter, and in how many rounds. `insist`: it must be there."""
+
+    adapter: str | None
+    rounds: int
+    insist: bool
+
+
+def run(
+    cases: Sequence[SweepCase], out: Path, jobs: int | None, dask: str | None, timed: Timed | None = None
+) -> SweepResult:
     """Run the cases that the journal does not have, show progress, and write the table `out`.
 
-    `dask`: the address of a scheduler whose workers run the cases. Raises `UsageError` before anything runs if the
+    `dask`: the address of a scheduler whose workers run the cases. `timed`: time all cases on this machine, when every
+    other process has ended; the journal keeps no times. Raises `UsageError` before anything runs if the
     table cannot be written or the scheduler cannot be reached.
     """
     table_files.check(out)
@@ -68,7 +82,21 @@ def run(cases: Sequence[SweepCase], out: Path, jobs: int | None, dask: str | Non
                 stopped = True
         made = tuple(journal.rows[key] for key in keys if key in journal.rows)
         table_files.write(out, made)
+    if timed is not None and not stopped:
+        made = _timed(cases, made, timed)
+        table_files.write(out, made)
     return SweepResult(made, len(keys), len(known), stopped)
+
+
+def _timed(cases: Sequence[SweepCase], rows: Sequence[Row], timed: Timed) -> tuple[Row, ...]:
+    """Add the times of the cases to their rows. Cases that differ only in the device profile share a time."""
+    shapes = {case.key: (id(case.plan), str(case.shape)) for case in cases}
+    work = {shapes[case.key]: (case.plan, case.shape) for case in cases}
+    with meter(len(work)) as progress:
+        say = partial(progress.stage, "times")
+        found = time_beside([*work.values()], timed.adapter, Options(timed.rounds), say, insist=timed.insist)
+    times = dict(zip(work, (first for first, *_ in found), strict=True))
+    return tuple(with_time(row, times[shapes[row["key"]]]) for row in rows)
 
 
 def title(row: Row) -> str:

@@ -44,7 +44,7 @@ class SweepCase:
 
     @property
     def title(self) -> str:
-        return f"{self.plan.kernel.name} {self.shape} {find(self.device).name}".replace("  ", " ")
+        return f"{self.plan.kernel.name} {self.shape} {self.device}".replace("  ", " ")
 
 
 def cases(

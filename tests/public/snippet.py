@@ -43,6 +43,8 @@ for finding in run.findings:
     assert_type(finding.lanes, tuple[int, ...])
     assert_type(finding.notes, tuple[bankshot.Note, ...])
 device: bankshot.Device = bankshot.devices.NVIDIA
+bankshot.simulate("", grid=1, device=Path("mine.toml"))
+bankshot.simulate("", grid=1, device=device)
 assert_type(device.shared_wavefronts([0, 4], 4), int)
 
 

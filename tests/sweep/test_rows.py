@@ -157,7 +157,7 @@ def case(key, device="nvidia", shape="N=4", plan="plan"):
 
 
 def test_cases_share_a_run_where_only_the_device_differs_and_lanes_do_not(monkeypatch):
-    monkeypatch.setattr(work, "get", lambda name: name)
+    monkeypatch.setattr(work, "find", lambda name: name)
     monkeypatch.setattr(work, "lanes_of", lambda device: ("wide",) if device.startswith("amd") else ("narrow",))
     made = [case("a"), case("b", "apple"), case("c", "amd"), case("d", shape="N=8"), case("e", plan="other"), case("a")]
     groups = [[each.key for each in group] for group in work.group_by_run(made)]
