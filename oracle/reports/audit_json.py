@@ -22,6 +22,7 @@ from .json_entries import (
     site_entry,
     utilization_entry,
 )
+from .prediction import prediction_entry
 from .times_report import timing_entry
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..goldens.golden_store import Verdict
     from ..judge.counter_checks import CounterCheck, LimitCheck
     from ..judge.verdict import Audit
-    from .protocol import CaseFailure
+from .protocol import CaseFailure
 
 
 def audit_entry(audit: Audit) -> Entry:
@@ -51,6 +52,7 @@ def audit_entry(audit: Audit) -> Entry:
         "sites": [site_entry(site) for site in audit.run.sites],
         "instructions": instructions_entry(audit.run),
         "utilization": utilization_entry(audit.run),
+        **prediction_entry(audit.run),
         "padding_flops": audit.run.padding_flops,
         "traffic": [_traffic_entry(each) for each in audit.run.traffic],
         "findings": [finding_entry(item.finding, item.allowed) for item in audit.findings],

@@ -20,6 +20,7 @@ from .check_words import counter_words
 from .cost_places import cost_places
 from .cost_text import show_cost, show_cost_rows
 from .listing_text import show_listing
+from .prediction import prediction_words
 from .run_text import finding_summary, finding_text, show_devices, show_silenced, show_table, totals_table
 from .source_listing import listings
 from .tables import tables, useful
@@ -62,6 +63,8 @@ def show_audit(out: Console, audit: Audit, listing: str) -> None:
     out.print(totals_table({**audit.run.counters, **useful(audit.run)}))
     for timing in audit.times:
         say(out, f"  measured time  {timing_words(timing)}")
+    for words in prediction_words(audit.run):
+        say(out, f"  {words}")
     say(out, f"  {audit.run.coverage}", "dim")
     for table in tables(audit.run):
         show_table(out, table)

@@ -21,6 +21,7 @@ from .json_entries import (
     site_entry,
     utilization_entry,
 )
+from .prediction import prediction_entry, prediction_words
 from .run_text import finding_text, show_devices, show_silenced, totals_table
 from .terminal import say, show_heading
 
@@ -43,6 +44,8 @@ def show_run(out: Console, result: RunResult) -> None:
         _trace(out, result, result.trace)
     show_cost(out, cost_places(result.run))
     out.print(totals_table(result.run.counters))
+    for words in prediction_words(result.run):
+        say(out, f"  {words}")
     say(out, f"  {result.run.coverage}", "dim")
     if result.run.agreement is not None:
         say(out, f"  {result.run.agreement}")
@@ -82,6 +85,7 @@ def run_entry(result: RunResult) -> Entry:
         "sites": [site_entry(site) for site in result.run.sites],
         "instructions": instructions_entry(result.run),
         "utilization": utilization_entry(result.run),
+        **prediction_entry(result.run),
         "findings": [finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
         "silenced": [finding_entry(f, allowed=True) for f in result.run.silenced],
         "devices": [device_entry(charged) for charged in result.devices],

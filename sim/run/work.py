@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from ..codegen.build import lowered
 from ..fast_dataclass import frozen
+from ..launch.device_memory import DeviceMemory
+from ..launch.launch import Launch
 from ..machine import layout as at
 from ..models.occupancy import occupancy
 from ..models.time_model import Work
@@ -144,8 +146,9 @@ def _reach(dispatch: Dispatch) -> dict[str, Reach]:
     """Run two neighbouring workgroups in the middle of the grid, and return what the first accesses."""
     last = prod(dispatch.grid) - 1
     middle = (last + 1) // 2
-    first, requested = _touched(dispatch, middle)
-    second, _ = _touched(dispatch, min(middle + 1, last))
+    launch, requested = _touched(dispatch, middle)
+    first = launch.touched_words()
+    second = _touched(dispatch, min(middle + 1, last), launch.device_memory)[0].touched_words()
     sector, line = dispatch.device.sector_bytes // 4, dispatch.device.line_bytes // 4
     return {
         name: Reach(
@@ -158,19 +161,18 @@ def _reach(dispatch: Dispatch) -> dict[str, Reach]:
     }
 
 
-def _touched(dispatch: Dispatch, number: int) -> tuple[dict[str, NDArray[np.int64]], dict[str, int]]:
-    """Run a workgroup. Returns the words that it accesses by buffer, and the sectors that its loads request."""
+def _touched(dispatch: Dispatch, number: int, memory: DeviceMemory | None = None) -> tuple[Launch, dict[str, int]]:
+    """Run a workgroup. Returns the launch, and the sectors that the workgroup's loads request by buffer."""
     how = replace(dispatch.how, chosen=np.array([number]), threads=1, trace=None)
-    alone = dispatch.with_(how=how)
-    probes = frozenset(("touched", "sectors", "lanes"))
-    launch = alone.launch(alone.program(probes, how), alone.bound)
+    program = dispatch.with_(how=how).program(frozenset(("touched", "sectors", "lanes")), how)
+    launch = Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory)
     outcome = launch.run()
-    rows = site_counters(launch.program, outcome.blocks, outcome.tallies, dispatch.lanes, dispatch.device.subgroup_size)
+    size = dispatch.device.subgroup_size
     requested: Counter[str] = Counter()
-    for row in rows:
+    for row in site_counters(launch.program, outcome.blocks, outcome.tallies, dispatch.lanes, size):
         if row.kind == "load" and row.space == "storage":
             requested[row.name or ""] += row.global_sectors
-    return launch.touched_words(), dict(requested)
+    return launch, dict(requested)
 
 
 # ---- atomic operations -------------------------------------------------------------------------------

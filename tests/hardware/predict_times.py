@@ -17,6 +17,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 import bankshot
 from bankshot.oracle.calibration.fit import FIXED, Point, bound_of, fit
@@ -75,11 +76,13 @@ def pairs(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float]) -> l
     ]
 
 
-def report(found: Sequence[tuple[Timed, Point]], costs: dict[str, float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:  # fmt: skip
+def report(found: Sequence[tuple[Timed, Point]], costs: dict[str, float]) -> NDArray[np.float64]:
     """Print a line for each family and one for all. Returns predicted / measured of each dispatch."""
     predicted = [float(predicted_us(point.work, costs, CORES)[0]) for _, point in found]
     errors = np.array([us / point.us for us, (_, point) in zip(predicted, found, strict=True)])
     ordered = pairs(found, predicted)
+    if not found:
+        return np.ones(0)
     kinds = np.array([point.kind for _, point in found])
     for kind in [*dict.fromkeys(kinds.tolist()), ""]:
         mine = errors[kinds == kind] if kind else errors

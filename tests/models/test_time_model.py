@@ -1,0 +1,103 @@
+"""The model of time, on works whose times were worked out by hand."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bankshot.sim.models import Cost, MeasuredCosts, MissingCost, get
+from bankshot.sim.models.time_model import COSTS, Work, predict, predicted_us
+
+IDLE = Work(
+    workgroups=20,
+    subgroups=2,
+    resident=4,
+    issued={},
+    chain={},
+    wavefronts=0.0,
+    ideal_wavefronts=0.0,
+    load_lines=0.0,
+    ideal_load_lines=0.0,
+    store_lines=0.0,
+    ideal_store_lines=0.0,
+    load_sectors=0.0,
+    ideal_load_sectors=0.0,
+    store_sectors=0.0,
+    ideal_store_sectors=0.0,
+    footprint=0.0,
+    missed=0.0,
+    atomic_sectors=0.0,
+    atomic_turns=0.0,
+    workgroup_atomic_turns=0.0,
+)
+FREE = {**dict.fromkeys(COSTS, 0.0), "clock_mhz": 1000.0, "l2_bytes": 1e6, "error_90": 2.0}
+CORES = 8  # so that the busiest core has 3 of the 20 workgroups
+
+
+def us(work: Work, **costs: float) -> float:
+    return float(predicted_us(work, {**FREE, **costs}, CORES)[0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "costs", "expected"),
+    [
+        ({}, {"launch_us": 1.5}, 1.5),
+        ({"issued": {"fp32": 40_000.0}}, {"issue_fp32": 0.5}, 3 / 20 * 40_000 * 0.5 / 1000),
+        ({"wavefronts": 80_000.0}, {"wavefront": 2.0}, 3 / 20 * 80_000 * 2 / 1000),
+        ({"workgroup_atomic_turns": 80_000.0}, {"workgroup_atomic_turn": 3.0}, 3 / 20 * 80_000 * 3 / 1000),
+        ({"load_lines": 4e4, "store_lines": 2e4}, {"load_line": 1.0, "store_line": 4.0}, 3 / 20 * 12e4 / 1000),
+        ({"load_sectors": 4e4}, {"l2_load_sector": 2.0}, 3 / 20 * 8e4 / 1000),
+        ({"store_sectors": 4e4, "ideal_store_sectors": 1e4}, {"l2_store_sector": 1.0, "l2_partial_sector": 2.0},
+         3 / 20 * 10e4 / 1000),
+        ({"footprint": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
+        ({"chain": {"alu": 100.0, "barrier": 2.0}}, {"latency_alu": 4.0, "latency_barrier": 50.0}, 500 / 1000),
+        ({"chain": {"alu": 100.0}, "resident": 2}, {"latency_alu": 4.0}, 1.5 * 400 / 1000),
+        ({"chain": {"storage_load": 10.0}, "missed": 0.5}, {"latency_storage_load": 40.0, "latency_l2": 200.0},
+         (10 * 40 + 10 * 0.5 * 200) / 1000),
+        ({"atomic_sectors": 800.0, "atomic_turns": 300.0}, {"atomic_sector": 10.0, "atomic_turn": 2.0},
+         (800 * 10 / CORES + 300 * 2) / 1000),
+        ({}, {"workgroup_start": 100.0, "subgroup_start": 10.0}, (20 * 100 + 40 * 10) / CORES / 1000),
+    ],
+)  # fmt: skip
+def test_each_unit_charges_for_its_own_work(changes: dict[str, Any], costs: dict[str, float], expected: float) -> None:
+    assert us(replace(IDLE, **changes), **costs) == pytest.approx(expected, rel=1e-6)
+
+
+def test_two_units_that_are_equally_busy_take_longer_than_one() -> None:
+    work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=20_000.0)
+    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2**0.25)
+
+
+def test_a_unit_that_is_hardly_busy_adds_nothing() -> None:
+    work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=200.0)
+    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0, rel=1e-6)
+
+
+def test_a_footprint_within_the_cache_is_free_and_one_beyond_it_is_not() -> None:
+    assert us(replace(IDLE, footprint=3e5), dram_byte=1.0) < 0.01 * us(replace(IDLE, footprint=3e6), dram_byte=1.0)
+
+
+def test_a_prediction_has_bounds_parts_and_savings() -> None:
+    costs = {**FREE, "wavefront": 1.0, "launch_us": 1.0}
+    measured = MeasuredCosts({name: Cost(value, None, "by hand") for name, value in costs.items()})
+    device = get("nvidia").with_(cores=CORES, costs=measured)
+    found = predict(replace(IDLE, wavefronts=80_000.0, ideal_wavefronts=20_000.0), device)
+    assert found.us == pytest.approx(13.0)
+    assert (found.low, found.high) == (pytest.approx(6.5), pytest.approx(26.0))
+    assert found.parts == {"workgroup memory": pytest.approx(12.0), "launch": 1.0}
+    assert found.limiter == "workgroup memory"
+    assert found.savings == {"no bank conflicts": pytest.approx(9.0)}
+
+
+def test_parts_add_up() -> None:
+    work = replace(IDLE, issued={"fp32": 9_000.0}, wavefronts=7_000.0, load_lines=8_000.0)
+    total, parts = predicted_us(work, {**FREE, "issue_fp32": 1.0, "wavefront": 1.0, "load_line": 1.0}, CORES)
+    assert math.isclose(sum(parts.values()), total)
+
+
+def test_a_device_without_costs_or_cores_has_no_time() -> None:
+    with pytest.raises(MissingCost, match="clock_mhz"):
+        predict(IDLE, get("nvidia"))
+    with pytest.raises(ValueError, match="number of cores"):
+        predict(IDLE, get("lavapipe").with_(cores=None))

@@ -1,0 +1,88 @@
+"""Instructions and chains of dependent steps, of kernels whose chains were worked out by hand."""
+
+import pytest
+
+import bankshot
+from bankshot.sim.codegen.build import lowered
+from bankshot.sim.performance.chains import RegionCosts, region_costs
+from bankshot.sim.run.prepared import dispatch_of
+
+FRAME = """\
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+var<workgroup> t: array<u32, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {
+BODY
+}
+"""
+
+
+def costs(body: str) -> list[RegionCosts]:
+    dispatch = dispatch_of(FRAME.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
+    return region_costs(lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"}))))
+
+
+def test_a_store_waits_for_the_load_and_the_sum() -> None:
+    (whole,) = costs("y[i] = x[i] + 3u;")
+    assert whole.issued == {"storage_load": 1, "integer": 1, "storage_store": 1}
+    assert whole.chain == {"storage_load": 1, "alu": 1}
+
+
+def test_loads_that_do_not_depend_on_each_other_are_waited_for_together() -> None:
+    (whole,) = costs("y[i] = x[i] + x[63u - i] + x[i ^ 1u];")
+    assert whole.issued["storage_load"] == 3
+    assert whole.chain == {"storage_load": 1, "alu": 3}  # an address, a load, two sums
+
+
+def test_a_load_whose_address_was_loaded_waits_twice() -> None:
+    (whole,) = costs("y[i] = x[x[i]];")
+    assert whole.chain["storage_load"] == 2
+
+
+def test_a_barrier_waits_for_what_was_stored_before() -> None:
+    (whole,) = costs("t[i] = x[i]; workgroupBarrier(); y[i] = t[63u - i];")
+    # the index is computed where the text has it, after the barrier
+    assert whole.chain == {"storage_load": 1, "barrier": 1, "alu": 1, "workgroup_load": 1}
+
+
+def test_values_that_nothing_stores_cost_nothing() -> None:
+    (whole,) = costs("let unused = x[i] * 5u + i; y[i] = i;")
+    assert "integer" not in whole.issued
+    assert "integer_multiply" not in whole.issued
+
+
+def test_an_iteration_waits_for_the_one_before_through_memory() -> None:
+    found = costs("var at = i; for (var k = 0u; k < 9u; k++) { at = x[at]; } y[i] = at;")
+    (body,) = (region for region in found if region.iterates)
+    assert body.chain == {"storage_load": 1}
+
+
+def test_a_value_from_before_a_loop_is_waited_for_once() -> None:
+    found = costs("let first = x[i]; var sum = 0u; for (var k = 0u; k < 9u; k++) { sum = (sum ^ first) + k; } y[i] = sum;")
+    (body,) = (region for region in found if region.iterates)
+    assert "storage_load" not in body.chain
+    assert found[0].chain["storage_load"] == 1
+
+
+def test_a_short_iteration_takes_as_long_as_the_check_that_bounds_it() -> None:
+    found = costs("var sum = 0u; for (var k = 0u; k < 9u; k++) { sum = sum ^ i; } y[i] = sum;")
+    (body,) = (region for region in found if region.iterates)
+    assert body.chain == {"alu": 1, "loop": pytest.approx(1 - 4.5 / 50)}
+
+
+def test_both_branches_have_their_own_chains() -> None:
+    found = costs("if (i < 9u) { y[i] = x[i]; } else { y[i] = x[x[i]]; }")
+    assert [region.chain.get("storage_load", 0) for region in found] == [0, 1, 2]
+    assert found[0].issued["branch"] == 1
+
+
+def test_regions_name_their_basic_blocks() -> None:
+    found = costs("for (var k = 0u; k < 9u; k++) { if (i < k) { y[i] = k; } } y[i] = 1u;")
+    numbers = [number for region in found for number in region.blocks]
+    assert sorted(numbers) == list(range(len(numbers)))
+    assert bankshot.simulate(
+        FRAME.replace("BODY", "for (var k = 0u; k < 9u; k++) { if (i < k) { y[i] = k; } } y[i] = 1u;"),
+        grid=1,
+        bindings={"x": [0] * 64, "y": [0] * 64},
+    ).work.issued["loop"] == 2 * 9  # subgroups times iterations
