@@ -3,6 +3,7 @@
 import math
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
 import bankshot
@@ -92,3 +93,24 @@ def test_a_result_that_equals_never_is_stored():
 def test_sizes_must_be_positive(cores, scale):
     with pytest.raises(ValueError, match="cores and scale must be positive"):
         next(micro_benchmarks(cores, scale))
+
+
+def test_atomics_that_are_spread_have_a_word_for_each_workgroup():
+    words = {}
+    for each in micro_benchmarks(2, 1 / 1024):
+        if each.constant == "storage_atomic_add" and not each.parameters["uniform"]:
+            run = bankshot.simulate(each.wgsl, grid=each.grid, bindings=each.bindings, probes="none", replay=False)
+            key = each.parameters["spread"], each.parameters["sharing"] == 1
+            words[key] = np.count_nonzero(run.outputs["words"]), math.prod(each.grid), each.work["invocations"]
+    assert words.keys() == {(0, False), (0, True), (1, False), (1, True)}
+    for (spread, own), (changed, workgroups, invocations) in words.items():
+        groups = workgroups if spread else 1
+        assert changed == groups * (invocations // workgroups if own else 1), (spread, own)
+
+
+def test_workgroup_memory_is_measured_by_loads_and_by_stores():
+    points = {name: [each.parameters for each in micro_benchmarks(1, 1 / 1024) if each.constant == name]
+              for name in ("workgroup_load", "workgroup_store")}  # fmt: skip
+    assert points["workgroup_load"] == points["workgroup_store"]
+    # Strides from 1 to as many as put all lanes of a subgroup into one bank.
+    assert [len([p for p in points["workgroup_load"] if p["width"] == width]) for width in (1, 2, 3, 4)] == [6, 5, 4, 4]

@@ -62,6 +62,12 @@ def test_an_unknown_schedule_is_an_error(path):
     assert "schedule cannot be 'sideways'; it is one of lockstep, mirrored" in result.stderr
 
 
+def test_one_schedule_is_none_to_compare(path):
+    result = bankshot("run", path, "--grid", 4, *BINDINGS, "--schedules", 1)
+    assert result.exit_code == 2
+    assert "1 is not in the range 2<=x" in result.stderr
+
+
 @pytest.mark.parametrize("command", [("run",), ("audit", "--no-gpu")], ids=["run", "audit"])
 def test_a_line_says_how_many_agree_and_a_note_which_command_shows_it(command, path):
     result = bankshot(*command, path, "--grid", 4, *BINDINGS, "--schedules", 10, "--seed", 5)

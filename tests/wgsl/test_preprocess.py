@@ -337,6 +337,13 @@ def test_without_includes_line_numbers_stay():
     assert [source.text.split("\n").index(word) for word in "xz"] == [1, 5]
 
 
+def test_a_comment_that_begins_after_an_include_ends_on_its_line(folder):
+    assert places('#include "sub/c.inc" /* all of it */\nx', base_dir=folder).keys() == {"c2", "x"}
+    with pytest.raises(WgslError) as caught:
+        preprocess('#include "sub/c.inc" /* and\nmore */\nx', "m.wgsl", base_dir=folder)
+    assert "the comment after '#include' must end on its line" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("name", "code"),
     [
