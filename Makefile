@@ -14,6 +14,8 @@ audit-all: $(READY) ## in the heavy shapes too, a row for each: minutes
 claims: $(READY) ## decide by running what the documents say, and write docs/claims.md
 	$(PY) -m tools.claims --page docs/claims.md
 
+# The tests start hundreds of processes, which would compile every module again where the environment forbids caches.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY)
 	$(PY) -m pytest -n auto --dist worksteal
 

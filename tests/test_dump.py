@@ -68,7 +68,7 @@ def kernels():
 @pytest.mark.parametrize("plan", kernels())
 def test_every_kernel_can_be_printed_and_is_printed_the_same_again(plan):
     """Twice from the text on, so that nothing depends on the identity of objects."""
-    case = next(iter(plan.cases()))
+    case = plan.case(min(plan.shapes, key=lambda shape: np.prod(list(shape.dims.values()))))
 
     def shown():
         dispatch = dispatch_of(check(source_of(case.kernel)), **case.launch)

@@ -306,10 +306,15 @@ def items(item: Item) -> Iterator[Item]:
 
 def items_of(region: Region) -> Iterator[Item]:
     """Iterate over all items of a region, and those inside them."""
-    for each in region.items:
-        yield each
-        if isinstance(each, If | Loop | Scope):
-            yield from items(each)
+    pending = [iter(region.items)]  # one generator: nested ones pass each item through every level
+    while pending:
+        for each in pending[-1]:
+            yield each
+            if isinstance(each, If | Loop | Scope):
+                pending.extend(iter(inner.items) for inner in reversed(regions(each)))
+                break
+        else:
+            pending.pop()
 
 
 def regions_of(body: Region) -> list[Region]:

@@ -110,8 +110,9 @@ class _Verifier:
             self._use(value.args[0], value.args[0].kind, value, scope)
         elif value.op not in _SOURCES:
             row = OPS[value.op]
-            self._expect(row.result == value.kind, value, f"is no {row.result}")
-            self._expect(len(row.args) == len(value.args), value, f"does not have {len(row.args)} operands")
+            if row.result != value.kind or len(row.args) != len(value.args):
+                self._expect(row.result == value.kind, value, f"is no {row.result}")
+                self._expect(False, value, f"does not have {len(row.args)} operands")
             for argument, kind in zip(value.args, row.args, strict=True):
                 self._use(argument, kind, value, scope)
         scope.values.add(value)
@@ -129,12 +130,15 @@ class _Verifier:
             scope.values.update(item.results)
 
     def _use(self, value: Value, kind: str, item: ir.Item, scope: _Scope) -> None:
+        if value in scope.values and value.kind == kind:  # writing the messages would take most of the time
+            return
         self._expect(value in scope.values, item, f"uses %{value.id}, which may not have been computed")
         self._expect(value.kind == kind, item, f"uses %{value.id}, of kind {value.kind}, as {kind}")
 
     def _written(self, slots: list[Slot], item: ir.Item, scope: _Scope) -> None:
         for slot in slots:
-            self._expect(slot in scope.slots, item, f"reads {slot.name}, which may not have been written")
+            if slot not in scope.slots:
+                self._expect(False, item, f"reads {slot.name}, which may not have been written")
 
     def _expect(self, holds: bool, item: ir.Item, what: str) -> None:
         if not holds:

@@ -139,6 +139,7 @@ def families() -> dict[str, list[str]]:
     return members
 
 
+@cache
 def first_opcode(family: str) -> int:
     """The lowest opcode of a family of scalar operations."""
     return min(scalar_opcodes()[name] for name in families()[family])

@@ -131,7 +131,8 @@ def facts(*steps: Step, at: dict[tuple[int, int], dict[int, set[int]]], storing:
     code = Code([*steps, Step("end")], 8, {}, {}, {})
     code.live = live or [()] * (len(steps) + 2)
     accesses: Any = SimpleNamespace(at=at, storing=storing)
-    return Ahead(code, SimpleNamespace(space=WORDS.__getitem__), accesses)  # type: ignore
+    space: Any = SimpleNamespace(space=WORDS.__getitem__)
+    return Ahead(code, space, accesses)
 
 
 LOAD, STORE = Step("access", "load"), Step("access", "store")
