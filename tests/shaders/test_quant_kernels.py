@@ -287,6 +287,21 @@ def test_tiles_without_padding_conflict():
     assert done.counters["workgroup_memory_bytes"] == 6_144
 
 
+@pytest.mark.parametrize(("kind", "word"), [("int8", 4), ("nf4", 8)])
+def test_tiles_of_packed_weights_conflict_as_well(kind, word):
+    """A row of W's tile has eight words, so that rows four apart begin in the same bank: a request takes a wavefront for
+    each of its eight rows. X is as in f16; a request for one of two vec4 of an element is for 16 bytes, too."""
+    done = run(f"matmul_mat_{kind}_published", {"M": 64, "N": 64, "K": 256})
+    steps = 4 * 2 * 256 // word
+    for name, requests, wavefronts in (("w_tile", steps * 4, 8), ("x_tile", 4 * 2 * 256 // 4 * 4, 4)):
+        loads = by_line(done, "load", name)
+        assert sum(site.shared_requests for site in loads) == requests
+        assert sum(site.shared_wavefronts for site in loads) == requests * wavefronts
+    weights, tokens, outputs = 2 * 64 * 256 * 4 // word, 2 * 64 * 256 * 4, 64 * 64 * 4
+    scales = 256 * 256 // (8 * word) * 4 * 4  # of each invocation, step and row of W
+    assert done.counters["global_bytes"] == weights + tokens + outputs + scales
+
+
 def test_a_workgroup_for_four_rows_shares_a_token_and_a_tree():
     """The published schedule has four rows a workgroup, and a barrier more than halvings; ours has one row."""
     sizes = {"M": 1, "N": 64, "K": 1024}
@@ -330,13 +345,15 @@ LOST = {
     "matmul_vec_nf4": (8, 7),
     "matmul_vec_int8_published": (32, 31),
     "matmul_vec_nf4_published": (8, 7),
+    "matmul_mat_int8_published": (32, 31),
+    "matmul_mat_nf4_published": (8, 7),
 }
 
 
 @pytest.mark.parametrize("name", LOST)
 def test_a_kernel_that_loses_a_word_of_each_block_does_not_pass(name):
     every, word = LOST[name]
-    sizes = {"M": 1, "N": 64, "K": 1024}
+    sizes = {"M": 4 if "_mat_" in name else 1, "N": 64, "K": 1024}
     case = case_of(name, sizes)
     truth = references.find(case.kernel.reference)(case.arrays, case.shape.dims)["Y"]
     lost = case.arrays["W"].copy()
