@@ -274,6 +274,27 @@ def test_subgroup_sums_save_barriers():
     assert tree["global_bytes"] == subgroups["global_bytes"]
 
 
+def test_subgroups_that_add_to_the_output_take_turns():
+    """Four subgroups read the same bits, and one of those that are left succeeds at a time: 4 + 3 + 2 + 1 tries."""
+    done = run("matmul_vec_fp16_atomic", {"M": 1, "N": 64, "K": 1024})
+    assert (done.counters["barriers"], done.counters["shared_wavefronts"]) == (0, 0)
+    assert done.counters["atomic_turns"] == 64 * 10
+    assert done.counters["global_bytes"] == 64 * 1024 * 2 + 64 * 1024 * 4 + 64 * 4 * (4 + 10)
+
+
+def test_sketched_tiles_conflict():
+    """A row is eight words, so that rows four apart begin in the same bank: 16 rows of W take four wavefronts, and each
+    half of a subgroup reads them by itself. It reads one element of X each, which neighbours share."""
+    done = run("matmul_mat_fp16_sketch", {"M": 64, "N": 64, "K": 256})
+    requests = 16 * 8 * 256 // 4  # workgroups, subgroups, quads of K
+    for name, wavefronts in (("w_tile", 2 * 4), ("x_tile", 1)):
+        loads = by_line(done, "load", name)
+        assert sum(site.shared_requests for site in loads) == requests
+        assert sum(site.shared_wavefronts for site in loads) == requests * wavefronts
+    assert done.counters["global_bytes"] == 4 * 64 * 256 * (2 + 2) + 64 * 64 * 4
+    assert done.counters["barriers"] == 16 * 2 * 256 // 16
+
+
 def test_tiles_without_padding_conflict():
     """A subgroup of the published schedule is 8 x 4 invocations, each with four rows of either tile. Rows that are four
     apart begin in the same bank. Half a subgroup at a time reads eight rows of W, a quarter at a time one of X."""
