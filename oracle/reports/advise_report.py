@@ -117,7 +117,8 @@ def _proof(advice: Advice) -> str:
     """How much the verdict says."""
     if advice.exact:
         return "no layout that was searched takes fewer wavefronts"
-    return "a heuristic: swizzles were chosen by the accesses of the first workgroup, so that a better one may exist"
+    how = "by the accesses of the first workgroup, or not for every pitch"
+    return f"a heuristic: swizzles were chosen {how}, so that a better one may exist"
 
 
 def _qualified(advice: Advice) -> str:

@@ -180,7 +180,9 @@ def test_a_1x4_tile_writes_over_the_next_row_where_n_is_no_multiple_of_4(n):
     assert not wrong[0].any()
 
 
-@pytest.mark.parametrize(("sizes", "left"), [({"M": 4, "N": 66}, 8), ({"M": 20, "N": 66}, 40), ({"M": 32, "N": 66}, 64)])
+@pytest.mark.parametrize(
+    ("sizes", "left"), [({"M": 4, "N": 66}, 8), ({"M": 20, "N": 66}, 40), ({"M": 32, "N": 66}, 64)]
+)
 def test_a_grid_without_ceil_leaves_the_last_outputs_unwritten(sizes, left):
     """`(M * N) / 256` workgroups, whose fraction is dropped; the manifest of the published kernel expects it."""
     whole = output("ladder_flat", {**sizes, "K": 8}).ravel()
