@@ -56,6 +56,7 @@ def _limits(out: Console, result: AdviceReport) -> None:
     changed = f"; {then[0].workgroups} with the change" if then and then[0].workgroups != now.workgroups else ""
     limits = f"({now.fraction:.0%} of its subgroups), limited by {' and '.join(now.limited_by)}{changed}"
     say(out, f"  limits: {now.workgroups} resident workgroups per core {limits}")
+    say(out, f"  registers: no limit up to {now.registers} a lane; how many the kernel takes is up to the compiler")
     if now.fill is not None and now.fill < 1:
         say(out, f"  tail: {now.tail} ({now.fill:.1%} of all waves)")
 

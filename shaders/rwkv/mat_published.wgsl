@@ -37,11 +37,7 @@ fn quads_of_row() -> u32 {
     return dims.z / 4u;
 }
 
-fn range_of(row: u32, quad: u32) -> vec2<f32> {
-    return vec2<f32>();
-}
-
-fn weights(row: u32, quad: u32, range: vec2<f32>) -> vec4<f32> {
+fn weights(row: u32, quad: u32) -> vec4<f32> {
     return vec4<f32>(w_tile[row][quad]);
 }
 #endif
@@ -84,15 +80,21 @@ fn matmul_mat(
         stage(group.xy, local.xy, first + local.x);
         workgroupBarrier();
         if inside {
+#ifdef INT8
             var block_ranges: array<vec2<f32>, 4>;
             for (var r = 0u; r < 4u; r += 1u) {
                 block_ranges[r] = range_of(id.x * 4u + r, first);
             }
+#endif
             for (var k = 0u; k < min(EDGE, quads - first); k += 1u) {
                 var w: mat4x4<f32>;
                 var x: mat4x4<f32>;
                 for (var r = 0u; r < 4u; r += 1u) {
+#ifdef INT8
                     w[r] = weights(at.x + r, k, block_ranges[r]);
+#else
+                    w[r] = weights(at.x + r, k);
+#endif
                     x[r] = x_tile[at.y + r][k];
                 }
                 sums += transpose(w) * x;

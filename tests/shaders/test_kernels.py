@@ -159,6 +159,24 @@ def test_each_barrier_of_a_tiled_matmul_is_needed(name, left_out):
     assert {finding.code for finding in run.findings} == (set() if left_out is None else {"race"})
 
 
+@pytest.mark.parametrize(
+    ("name", "bindings"),
+    [
+        ("matmul", "X W Y dims"),
+        ("matmul_residual", "X W Y dims R"),
+        ("matmul_residual_swiglu_a", "GATE UP W R Y dims"),
+        ("matmul_t", "X W Y dims"),
+        ("matmul_at", "X B Y dims"),
+        ("matmul_at_swiglu_a", "GATE UP B Y dims"),
+    ],
+)
+def test_bindings_are_those_of_the_description(name, bindings):
+    """Group 0, numbered from 0 in this order."""
+    entry = check_module(KERNELS[name]).pipeline(KERNELS[name].entry)
+    found = {variable.binding: variable.name for variable in entry.store_types if variable.binding}
+    assert found == {(0, number): each for number, each in enumerate(bindings.split())}
+
+
 # ---- requirements for hosts --------------------------------------------------------------------------
 
 

@@ -310,8 +310,8 @@ def test_tiles_without_padding_conflict():
 
 @pytest.mark.parametrize(("kind", "word"), [("int8", 4), ("nf4", 8)])
 def test_tiles_of_packed_weights_conflict_as_well(kind, word):
-    """A row of W's tile has eight words, so that rows four apart begin in the same bank: a request takes a wavefront for
-    each of its eight rows. X is as in f16; a request for one of two vec4 of an element is for 16 bytes, too."""
+    """A row of W's tile has eight words, so that rows four apart begin in the same bank: a request takes a wavefront
+    for each of its eight rows. X is as in f16; a request for one of two vec4 of an element is for 16 bytes, too."""
     done = run(f"matmul_mat_{kind}_published", {"M": 64, "N": 64, "K": 256})
     steps = 4 * 2 * 256 // word
     for name, requests, wavefronts in (("w_tile", steps * 4, 8), ("x_tile", 4 * 2 * 256 // 4 * 4, 4)):

@@ -121,10 +121,10 @@ def idea_1() -> Decision:
     }
     return judge(
         bytes_["after"] < bytes_["today"],
-        "without tiles {plain:,} bytes are asked for, with tiles of 16 x 16 {after:,}, {times:.0f} times fewer, for "
-        "{wavefronts_after:,} wavefronts of workgroup memory ({ideal_after:,} without conflicts) and {barriers_after:g} "
-        "barriers in padded steps of 64, or {wavefronts_sketched:,} ({ideal_sketched:,}) and {barriers_sketched:g} in "
-        "steps of 16 without padding, in f16, as sketched; but the kernel as published has tiles already, of 32 x 32, "
+        "without tiles {plain:,} bytes are asked for, with tiles of 16 x 16 {after:,}, {times:.0f} times fewer, "
+        "for {wavefronts_after:,} wavefronts of workgroup memory ({ideal_after:,} without conflicts) and "
+        "{barriers_after:g} barriers in padded steps of 64, or {wavefronts_sketched:,} ({ideal_sketched:,}) and "
+        "{barriers_sketched:g} in steps of 16 without padding, in f16, as sketched; but the kernel as published has tiles already, of 32 x 32, "
         "and asks for {today:,}",
         partly=bytes_["after"] < bytes_["plain"] and same_bits(only_output(plain), only_output(after)),
         times=bytes_["plain"] / bytes_["after"],
@@ -185,8 +185,8 @@ def idea_3() -> Decision:
         "for an output {barriers_after:g} barrier instead of {barriers_before:g} and {shared_wavefronts_after:g} "
         "wavefronts instead of {shared_wavefronts_before:g} as published, where four rows share both, and what is "
         "read of the token: {global_sectors_after:g} sectors instead of {global_sectors_before:g}; where each subgroup "
-        "adds to the output atomically, as sketched, {atomic_barriers:g} barriers and {atomic_wavefronts:g} wavefronts, "
-        "but {tries:g} tries to exchange a word for {sums:g} sums; right in subgroups of {sizes}",
+        "adds to the output atomically, as sketched, {atomic_barriers:g} barriers and {atomic_wavefronts:g} "
+        "wavefronts, but {tries:g} tries to exchange a word for {sums:g} sums; right in subgroups of {sizes}",
         partly=any(fewer) and all(right),
         atomic_barriers=atomic.counters["barriers"],
         atomic_wavefronts=atomic.counters["shared_wavefronts"],

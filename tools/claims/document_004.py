@@ -369,8 +369,8 @@ def past_the_row() -> Decision:
     wrong = only_output(done) != only_output(run("ladder_row_from_y", sizes, probes="none"))
     codes = sorted({finding.code for finding in done.findings})
     return remark(
-        "where N is no multiple of 4 the last tile of a row stores into the next row, which another thread stores, too: "
-        "at N 66, {wrong} of {outputs:,} outputs are wrong, and the run reports {codes}; 4092 is a multiple",
+        "where N is no multiple of 4 the last tile of a row stores into the next row, which another thread stores, "
+        "too: at N 66, {wrong} of {outputs:,} outputs are wrong, and the run reports {codes}; 4092 is a multiple",
         wrong=int(wrong.sum()),
         outputs=wrong.size,
         codes=" and ".join(codes),
