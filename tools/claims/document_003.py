@@ -124,8 +124,8 @@ def idea_1() -> Decision:
         "without tiles {plain:,} bytes are asked for, with tiles of 16 x 16 {after:,}, {times:.0f} times fewer, "
         "for {wavefronts_after:,} wavefronts of workgroup memory ({ideal_after:,} without conflicts) and "
         "{barriers_after:g} barriers in padded steps of 64, or {wavefronts_sketched:,} ({ideal_sketched:,}) and "
-        "{barriers_sketched:g} in steps of 16 without padding, in f16, as sketched; but the kernel as published has tiles already, of 32 x 32, "
-        "and asks for {today:,}",
+        "{barriers_sketched:g} in steps of 16 without padding, in f16, as sketched; but the kernel as published has "
+        "tiles already, of 32 x 32, and asks for {today:,}",
         partly=bytes_["after"] < bytes_["plain"] and same_bits(only_output(plain), only_output(after)),
         times=bytes_["plain"] / bytes_["after"],
         **costs,
