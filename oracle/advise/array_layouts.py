@@ -83,6 +83,7 @@ class Layouts:
         self.pipeline = pipeline
         self.array = array
         self.reasons: list[str] = []
+        self._values: dict[str, int] = {}
         self.tree = parse(module.source)
         decls = [d for d in self.tree.decls if isinstance(d, s.GlobalDecl)]
         self.decl = next(d for d in decls if d.name == array and d.keyword == "var")
@@ -151,11 +152,14 @@ class Layouts:
         if text is None:
             return None
         now, written = self.value(text), size.span.text
+        offsets = {node.span: node for node in Flow(self.tree).offsets(self.array)}
+        placed = [n.index for n in self.indices]
+        placed += [node for node in offsets.values() if any(self._scaled(each, now) for each in terms_of(node))]
 
         def to(value: int) -> Change:
             factor = f"({text} {'+' if value >= now else '-'} {abs(value - now)})"
-            indices = tuple((n.index.span, self._with_factor(n.index, text, factor)) for n in self.indices)
-            return Change((*indices, (size.span, f"({written}) / {text} * {factor}")))
+            edits = tuple((node.span, self._with_factor(node, text, factor)) for node in placed)
+            return Change((*edits, (size.span, f"({written}) / {text} * {factor}")))
 
         return Pitch(f"{text} in indices of {self.array}", now, to)
 
@@ -222,9 +226,11 @@ class Layouts:
 
     def value(self, text: str) -> int:
         """Evaluate an integer expression of module-scope constants in the pipeline."""
-        made = self._folded(text)
-        assert made is not None, text
-        return made.value
+        if text not in self._values:
+            made = self._folded(text)
+            assert made is not None, text
+            self._values[text] = made.value
+        return self._values[text]
 
     def _folded(self, text: str) -> Const | None:
         """Evaluate an expression with every declaration of the module in scope.
@@ -309,16 +315,19 @@ class Layouts:
         columns: list[str] = []
         for term in terms_of(index):
             factors = _factors(term)
-            scaled = next((f for f in factors if f.span.text == pitch), None) or next(
-                (f for f in factors if self._is_known(f) and self.value(f.span.text) % now == 0), None
-            )
-            if scaled is None or self.value(scaled.span.text) == 0:
+            scaled = next((f for f in factors if f.span.text == pitch), None) or self._scaled(term, now)
+            if scaled is None:
                 columns.append(term.span.text)
                 continue
             others = [f"({f.span.text})" for f in factors if f is not scaled]
             times = [] if scaled.span.text == pitch else [f"({scaled.span.text}) / {pitch}"]
             rows.append(" * ".join(others + times) or "1")
         return f"({' + '.join(rows)}) * {factor} + {' + '.join(columns) or '0'}"
+
+    def _scaled(self, term: s.Expr, pitch: int) -> s.Expr | None:
+        """Return the factor of a term that is a constant and several pitches, None if there is none."""
+        known = (f for f in _factors(term) if self._is_known(f))
+        return next((f for f in known if (value := self.value(f.span.text)) and value % pitch == 0), None)
 
 
 # ---- splitting and rewriting indices -----------------------------------------------------------------
@@ -353,3 +362,16 @@ def _depth(node: s.Expr, array: str) -> int | None:
     while isinstance(node, s.Index):
         node, depth = node.base, depth + 1
     return depth if isinstance(node, s.Ident) and node.name == array else None
+
+
+def rows_of(held: t.Type) -> tuple[t.Array, int]:
+    """Return an array, or the type of the rows of an array of arrays, and the number of elements in all."""
+    assert isinstance(held, t.Array)
+    if not isinstance(held.elem, t.Array):
+        return held, _count(held)
+    return held.elem, _count(held) * _count(held.elem)
+
+
+def _count(array: t.Array) -> int:
+    assert isinstance(array.count, int)  # the pipeline has the values of overrides
+    return array.count

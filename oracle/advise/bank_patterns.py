@@ -38,6 +38,9 @@ class Group:
         counts = np.bincount(self.row * self.columns + column, minlength=len(self.weights) * self.columns)
         return int(counts.reshape(-1, self.columns).max(axis=1) @ self.weights)
 
+    def moved(self, move: Move) -> Group:
+        return Group(self.shift, self.columns, move(self.elements), self.offsets, self.row, self.weights)
+
 
 @frozen
 class Patterns:
@@ -50,6 +53,14 @@ class Patterns:
         """Return the wavefronts of all recorded accesses if element i is stored at `move(i)`, an injective map."""
         return sum(group.wavefronts(self.stride, move) for group in self.groups)
 
+    def with_pitch(self, now: int, then: int) -> Patterns | None:
+        """Return the patterns with rows of `then` elements in place of `now`, None where elements share words, which
+        others would then."""
+        if self.stride % _WORD:
+            return None
+        moved = [group.moved(lambda index: index // now * then + index % now) for group in self.groups]
+        return Patterns(self.stride, tuple(moved))
+
     def padded_rows(self, length: int) -> tuple[int, int] | None:
         """Return the elements of a row of an array of `length` elements, and how many at its start are accessed, if
         that is fewer: the pitch and the width of padded rows."""
@@ -59,6 +70,11 @@ class Patterns:
             if 1 < len(columns) == columns[-1:].sum() + 1 < pitch and used[-1] >= pitch:
                 return pitch, len(columns)
         return None
+
+    @property
+    def size(self) -> int:
+        """The addresses that `wavefronts` looks at."""
+        return sum(len(group.elements) for group in self.groups)
 
     @property
     def ideal(self) -> int:

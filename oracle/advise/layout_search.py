@@ -30,11 +30,12 @@ from ..judge.coverage import CaseOutcome, Compared
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from ..patch_files import write_patch
-from .array_layouts import Change, Layouts, Pitch
+from .array_layouts import Change, Layouts, Pitch, rows_of
 from .bank_patterns import Patterns, patterns_of
 from .limits import Residency, Stride, residency, scattered, strides
 from .rewrites import Rewrite, rewrites
-from .swizzles import Swizzle, swizzles
+from .swizzle_choice import Space
+from .swizzles import Swizzle
 
 if TYPE_CHECKING:
     from ...sim.findings.finding import Finding
@@ -49,6 +50,9 @@ _EVERYWHERE = 16_384  # bytes of workgroup memory that every WebGPU device has
 _MOST_ROWS = 1 << 22  # recorded of a workgroup; its accesses repeat
 _ROWS_OF_STRIDES = 1 << 14  # recorded of the first workgroup
 _ROWS_OF_ALL = 1 << 20  # recorded of all workgroups, else of the first
+_MOST_WORK = 1 << 28  # addresses that a search of the swizzles of all pitches looks at
+_Recorded = tuple[Patterns, int, bool]  # of all workgroups, or of the first
+_Chosen = tuple[int, Swizzle | None, bool]  # as `best_of_pitches` says
 SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
 
@@ -92,7 +96,7 @@ class Trial:
 class Advice:
     """The layouts of one array that vary one pitch, "" where none is known. `sites` are the accesses of the original
     text, which is the first of `trials`. `complete`: whether swizzles were chosen by the accesses of all workgroups,
-    not of the first alone."""
+    not of the first alone, and for every pitch where conflicts remain."""
 
     array: str
     pitch: str
@@ -253,7 +257,8 @@ def _patch(case: Case, bench: _Bench, change: Change, reasons: list[str]) -> Pat
 
 
 def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reasons: list[str]) -> Iterator[Advice]:
-    """Try each pitch of an array: its values, then the best swizzle of the original and of the narrowest layout.
+    """Try each pitch of an array: its values, then the best swizzle of the original and of the narrowest layout, and
+    where conflicts remain of all others.
 
     Where no layout is accepted, a reason says so: the text as written takes more memory than is allowed, or a race
     makes its outputs differ from run to run.
@@ -280,6 +285,12 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reaso
                 swizzle, whole = bench.best_swizzle(layouts, start)
                 complete &= whole
                 trials += [tried(start.pitch, swizzle)] if swizzle else []
+        others = [trial for trial in accepted if trial not in (trials[0], narrowest)]
+        least = min((trial for trial in trials if trial.refused is None), key=lambda trial: trial.wavefronts)
+        if others and least.excess and layouts.indices:
+            value, swizzle, searched = bench.best_of_pitches(layouts, narrowest, others, least.wavefronts)
+            complete &= searched
+            trials += [tried(value, swizzle)] if swizzle else []
         if len(trials) > 1:
             yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials), complete)
 
@@ -403,16 +414,30 @@ class _Bench:
         Among equals, the simplest.
         """
         patterns, length, whole = self._patterns(layouts.array, trial)
-        row = trial.pitch if layouts.row else length
-        lowest = max(0, (_WORD // patterns.stride).bit_length() - 1)
-        best, least = None, patterns.wavefronts()
-        for swizzle in swizzles(length, row, lowest):
-            if best and least == patterns.ideal and len(swizzle.terms) > len(best.terms):
-                break
-            cost = patterns.wavefronts(swizzle.of)
-            if cost < least or (best and cost == least and swizzle.complexity < best.complexity):
-                best, least = swizzle, cost
-        return best, whole
+        return Space(patterns, length, trial.pitch if layouts.row else length).best()[0], whole
+
+    def best_of_pitches(self, layouts: Layouts, base: Trial, others: Sequence[Trial], least: int) -> _Chosen:
+        """Return the pitch of `others` and its swizzle with the fewest wavefronts, if fewer than `least`; and whether
+        all were searched, by the accesses of all workgroups to the layout `base`."""
+        recorded = self._patterns(layouts.array, base)
+        pitch, best, complete, work = 0, None, recorded[2], 0
+        for trial in others:
+            patterns, length, whole = self._moved(layouts.array, base, trial, recorded)
+            space = Space(patterns, length, trial.pitch if layouts.row else length)
+            work, complete = work + space.work, complete and whole
+            if work > _MOST_WORK:
+                return pitch, best, False
+            swizzle, least = space.best(least)
+            pitch, best = (trial.pitch, swizzle) if swizzle else (pitch, best)
+        return pitch, best, complete
+
+    def _moved(self, array: str, base: Trial, trial: Trial, recorded: _Recorded) -> _Recorded:
+        """Return the accesses of `base` in another layout's rows, or that layout's own if more than rows move."""
+        patterns, length, whole = recorded
+        moved = patterns.with_pitch(base.pitch, trial.pitch)
+        if moved is None or length % base.pitch or (whole and moved.wavefronts() != trial.wavefronts):
+            return self._patterns(array, trial)
+        return moved, length // base.pitch * trial.pitch, whole
 
     def padded(self, layouts: Layouts) -> Pitch | None:
         """Return the pitch of an array whose accesses leave out the end of each row, None for another."""
@@ -422,7 +447,7 @@ class _Bench:
         rows = patterns.padded_rows(length)
         return layouts.padded(*rows) if rows else None
 
-    def _patterns(self, array: str, trial: Trial) -> tuple[Patterns, int, bool]:
+    def _patterns(self, array: str, trial: Trial) -> _Recorded:
         """Return the accesses to an array in a trial's text, the number of its elements, and whether the accesses are
         those of all workgroups: of the first alone where all are too many."""
         run = self._simulate(trial.change.module(self.module), dict(trial.change.overrides))
@@ -438,7 +463,7 @@ class _Bench:
         parts = by_workgroup(log.rows, lanes)
         found = [each for part in parts for each in requests(part, log.probes, sites, size, lanes)]
         held = next(type_ for v, type_ in run.pipeline.store_types.items() if v.name == array)
-        array_of_rows, length = _rows(held)
+        array_of_rows, length = rows_of(held)
         return patterns_of(found, t.stride_of(array_of_rows), run.device), length, whole and not log.missed
 
     def _new_finding(self, module: Module, overrides: dict[str, int]) -> str | None:
@@ -454,19 +479,6 @@ def _difference(same_outputs: bool, same_sectors: bool) -> str | None:
     if not same_outputs:
         return "outputs differ"
     return None if same_sectors else "the number of global memory sectors differs"
-
-
-def _rows(held: t.Type) -> tuple[t.Array, int]:
-    """Return an array, or the type of the rows of an array of arrays, and the number of elements in all."""
-    assert isinstance(held, t.Array)
-    if not isinstance(held.elem, t.Array):
-        return held, _count(held)
-    return held.elem, _count(held) * _count(held.elem)
-
-
-def _count(array: t.Array) -> int:
-    assert isinstance(array.count, int)  # the pipeline has the values of overrides
-    return array.count
 
 
 def _bits(output: Any) -> list[bytes]:

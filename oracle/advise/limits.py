@@ -37,20 +37,25 @@ class Stride:
 @frozen
 class Residency:
     """The workgroups that a core holds, as a share of its subgroups, by what they are limited; and how full the grid
-    leaves the device, 1 for all of it, None where the cores are not known. `tail` says so in words."""
+    leaves the device, 1 for all of it, None where the cores are not known. `tail` says so in words. `registers`: how
+    many a lane may take before they limit it; WGSL does not determine how many it takes."""
 
     workgroups: int
     fraction: float
     limited_by: tuple[str, ...]
     fill: float | None
     tail: str
+    registers: int
 
 
 def residency(run: Run, workgroup_bytes: int) -> Residency:
-    """Return the residency of a run's grid if its workgroups took so many bytes. Registers are not known."""
-    fits = occupancy(run.device, run.pipeline.workgroup_size, workgroup_bytes)
+    """Return the residency of a run's grid if its workgroups took so many bytes."""
+    size, most = run.pipeline.workgroup_size, run.device.registers_per_lane_max
+    fits = occupancy(run.device, size, workgroup_bytes)
+    given = (occupancy(run.device, size, workgroup_bytes, registers) for registers in range(1, most + 1))
+    registers = sum(each.workgroups == fits.workgroups for each in given)
     fill, tail = grid_fill(int(run.counters["workgroups"]), run.device, fits)
-    return Residency(fits.workgroups, fits.fraction, fits.limited_by, fill, tail)
+    return Residency(fits.workgroups, fits.fraction, fits.limited_by, fill, tail, registers)
 
 
 def scattered(run: Run) -> list[int]:

@@ -69,10 +69,10 @@ class Flow:
             else:
                 self._all(decl)
 
-    def reach(self, name: str, array: str) -> ValueUses:
-        """Find all uses of the module-scope constant `name`, with respect to `array`."""
+    def reach(self, name: str, array: str, function: str = "") -> ValueUses:
+        """Find all uses of a name, at module scope or in `function`, with respect to `array`."""
         found = ValueUses()
-        todo, seen = [("", name)], {("", name)}
+        todo, seen = [(function, name)], {(function, name)}
         for key in todo:
             for use in self.uses[key]:
                 sink = use.sink
@@ -87,6 +87,21 @@ class Flow:
                     found.sized |= sink.kind == "size"
                     found.indexed |= sink.kind == "index"
         return found
+
+    def offsets(self, array: str) -> Iterator[s.Expr]:
+        """Yield each value of a `let` or a parameter that is added to indices of `array`, and has no other use."""
+        for function in self.functions.values():
+            for node in nodes(function.body):
+                given: list[tuple[str, str, s.Expr | None]] = []
+                if isinstance(node, s.LocalDecl) and node.keyword == "let":
+                    given = [(function.name, node.name, node.init)]
+                elif isinstance(node, s.Call) and node.callee.name in self.functions:
+                    callee = self.functions[node.callee.name]
+                    given = [(callee.name, p.name, arg) for p, arg in zip(callee.params, node.args, strict=False)]
+                for where, name, value in given:
+                    found = self.reach(name, array, where)
+                    if value is not None and found.indexed and not (found.multiplied or found.elsewhere):
+                        yield value
 
     # ---- declarations and statements ----
 

@@ -56,6 +56,7 @@ def _limits(out: Console, result: AdviceReport) -> None:
     changed = f"; {then[0].workgroups} with the change" if then and then[0].workgroups != now.workgroups else ""
     limits = f"({now.fraction:.0%} of its subgroups), limited by {' and '.join(now.limited_by)}{changed}"
     say(out, f"  limits: {now.workgroups} resident workgroups per core {limits}")
+    say(out, f"  registers: no limit up to {now.registers} a lane; how many the kernel takes is up to the compiler")
     if now.fill is not None and now.fill < 1:
         say(out, f"  tail: {now.tail} ({now.fill:.1%} of all waves)")
 
@@ -117,7 +118,8 @@ def _proof(advice: Advice) -> str:
     """How much the verdict says."""
     if advice.exact:
         return "no layout that was searched takes fewer wavefronts"
-    return "a heuristic: swizzles were chosen by the accesses of the first workgroup, so that a better one may exist"
+    how = "by the accesses of the first workgroup, or not for every pitch"
+    return f"a heuristic: swizzles were chosen {how}, so that a better one may exist"
 
 
 def _qualified(advice: Advice) -> str:

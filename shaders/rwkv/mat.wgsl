@@ -3,7 +3,13 @@
 
 #include "weights.wgsl"
 
-@group(0) @binding(4) var<storage, read> X: array<vec4<f32>>;
+#ifdef SKETCH
+alias Quad = vec4<f16>; // of X
+#else
+alias Quad = vec4<f32>;
+#endif
+
+@group(0) @binding(4) var<storage, read> X: array<Quad>;
 @group(0) @binding(5) var<storage, read_write> Y: array<f32>;
 
 #if !defined(TILED)
@@ -27,12 +33,18 @@ fn matmul_mat(@builtin(global_invocation_id) id: vec3<u32>) {
 #else
 
 // A tile is 16 rows, of W or of X, by TK. A row takes PITCH vectors, one more than are used, so that 16 invocations that
-// read below each other find different banks.
+// read below each other find different banks; but in SKETCH, where both tiles are in f16 and TK is 16.
 const ROWS = 16u;
+#ifdef SKETCH
+const TK = 16u;
+const PITCH = TK / 4u;
+#else
 const TK = 64u;
 const PITCH = TK / 4u + 1u;
+#endif
 const TILE = ROWS * PITCH;
 const EIGHTHS = TK / 8u;
+const COPIES = ROWS * EIGHTHS; // invocations that copy a tile
 
 #ifdef DOUBLE
 const SLOTS = 2u;
@@ -41,16 +53,21 @@ const SLOTS = 1u;
 #endif
 
 var<workgroup> w_tile: array<vec4<f16>, SLOTS * TILE>;
-var<workgroup> x_tile: array<vec4<f32>, SLOTS * TILE>;
+var<workgroup> x_tile: array<Quad, SLOTS * TILE>;
 
-// Half of the invocations copy W, the other half X, eight elements each; zeros where there is nothing to copy.
+// COPIES invocations copy W, as many others X, eight elements each; zeros where there is nothing to copy.
 fn stage(slot: u32, thread: u32, first: vec2<u32>, first_k: u32) {
-    let place = thread % 128u;
+#ifdef SKETCH
+    if thread >= 2u * COPIES {
+        return;
+    }
+#endif
+    let place = thread % COPIES;
     let row = place / EIGHTHS;
     let eighth = first_k / 8u + place % EIGHTHS;
     let to = slot * TILE + row * PITCH + place % EIGHTHS * 2u;
     let inside = eighth < dims.z / 8u;
-    if thread < 128u {
+    if thread < COPIES {
         var w: mat2x4<f32>;
         if inside && first.x + row < dims.y {
             w = weights(first.x + row, eighth);
@@ -58,10 +75,10 @@ fn stage(slot: u32, thread: u32, first: vec2<u32>, first_k: u32) {
         w_tile[to] = vec4<f16>(w[0]);
         w_tile[to + 1u] = vec4<f16>(w[1]);
     } else {
-        var x: mat2x4<f32>;
+        var x: array<Quad, 2>;
         if inside && first.y + row < dims.x {
             let at = (first.y + row) * (dims.z / 4u) + eighth * 2u;
-            x = mat2x4<f32>(X[at], X[at + 1u]);
+            x = array<Quad, 2>(X[at], X[at + 1u]);
         }
         x_tile[to] = x[0];
         x_tile[to + 1u] = x[1];
@@ -73,7 +90,7 @@ fn multiply(slot: u32, within: vec2<u32>, sum: vec4<f32>) -> vec4<f32> {
     let x_at = slot * TILE + within.y * PITCH;
     var result = sum;
     for (var k = 0u; k < TK / 4u; k += 1u) {
-        result = fma(vec4<f32>(w_tile[w_at + k]), x_tile[x_at + k], result);
+        result = fma(vec4<f32>(w_tile[w_at + k]), vec4<f32>(x_tile[x_at + k]), result);
     }
     return result;
 }

@@ -7,7 +7,11 @@ enable subgroups;
 #include "weights.wgsl"
 
 @group(0) @binding(4) var<storage, read> X: array<vec4<f32>>;
+#ifdef ATOMIC
+@group(0) @binding(5) var<storage, read_write> Y: array<atomic<u32>>; // the bits of floats, zeros at the start
+#else
 @group(0) @binding(5) var<storage, read_write> Y: array<f32>;
+#endif
 
 // What `thread` of `threads` invocations takes of the product of a row of X and a row of W: every so many eighths.
 fn dot_part(token: u32, row: u32, thread: u32, threads: u32) -> f32 {
@@ -56,6 +60,33 @@ fn matmul_vec_single(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
         for (var r = 0u; r < min(ROWS, dims.y - first); r += 1u) {
             Y[group.y * dims.y + first + r] = partials[0][r];
         }
+    }
+}
+
+#elif defined(ATOMIC)
+
+// WGSL adds integers atomically, not floats: a compare and exchange until no other subgroup was faster.
+fn add(at: u32, term: f32) {
+    var old = atomicLoad(&Y[at]);
+    loop {
+        let tried = atomicCompareExchangeWeak(&Y[at], old, bitcast<u32>(bitcast<f32>(old) + term));
+        if tried.exchanged {
+            break;
+        }
+        old = tried.old_value;
+    }
+}
+
+// Each subgroup adds its sum to the output: no workgroup memory, no barrier. Grid: N, M.
+@compute @workgroup_size(128)
+fn matmul_vec_atomic(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+    @builtin(subgroup_invocation_id) lane: u32,
+) {
+    let sum = subgroupAdd(dot_part(group.y, group.x, thread, 128u));
+    if lane == 0u {
+        add(group.y * dims.y + group.x, sum);
     }
 }
 

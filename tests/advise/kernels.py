@@ -147,6 +147,23 @@ GATHER = """
     for (var k = i; k < 256u; k += 64u) { tile[k] = x[k]; }
     workgroupBarrier();
     y[first + i] = tile[u32(abs(x[first + i]) * 64.0) * 4u % 256u];"""
+TWELVE = """
+    for (var k = i; k < 384u; k += 32u) { tile[k / 12u * PITCHu + k % 12u] = x[k]; }
+    workgroupBarrier();
+    var sum = 0.0;
+    for (var k = 0u; k < 32u; k += 1u) {
+        sum += x[k] * tile[i * PITCHu + 2u * i % 12u]
+             + tile[i * PITCHu + 2u * i % 12u] * tile[i / 4u * PITCHu + 3u * i / 2u % 12u];
+    }
+    y[first + i] = sum;"""
+NINE = """
+    for (var k = i; k < 288u; k += 32u) { tile[k / 9u * PITCHu + k % 9u] = x[k]; }
+    workgroupBarrier();
+    var sum = 0.0;
+    for (var k = 0u; k < 32u; k += 1u) {
+        sum += x[k] * tile[5u * i / 8u * PITCHu + i / 2u % 9u] + tile[5u * i / 8u * PITCHu + i % 9u];
+    }
+    y[first + i] = sum;"""
 BROADCAST = """
     for (var k = i; k < 512u; k += 64u) { tile[k] = x[k]; }
     workgroupBarrier();
@@ -190,6 +207,8 @@ KERNELS = {
     "bitonic sort": (F32.format(64), "64", BITONIC, None),
     "strides": (F32.format(256), "64", STRIDED, None),
     "gather": (F32.format(256), "64", GATHER, None),
+    "rows of twelve": (F32.format("32 * PITCH"), "32", TWELVE, 12),
+    "rows of nine": (F32.format("32 * PITCH"), "32", NINE, 9),
     "broadcast": (F32.format(512), "64", BROADCAST, None),
 }  # fmt: skip
 

@@ -128,9 +128,11 @@ def wavefronts(ran, array):
 
 
 def least(name, array):
-    """The fewest wavefronts of an array: of each pitch, and of each swizzle of the text and of the narrowest rows."""
+    """The fewest wavefronts of an array: of each pitch, and of each swizzle with each pitch. Nothing takes fewer than a
+    layout without conflicts."""
     pitch, written = KERNELS[name][3], run(text_of(name))
     least = costs_of_swizzles(text_of(name), array).min()
+    ideal = sum(site.shared_ideal_wavefronts for site in written.sites if site.name == array)
     limit = max(EVERYWHERE, written.counters["workgroup_memory_bytes"])
     for value in range(pitch, pitch + MORE + 1) if pitch else ():
         ran = run(text_of(name, value))
@@ -138,6 +140,8 @@ def least(name, array):
         fits = ran.counters["workgroup_memory_bytes"] <= limit
         if keeps and fits and not ran.findings:
             least = min(least, wavefronts(ran, array))
+            if least > ideal:
+                least = min(least, costs_of_swizzles(text_of(name, value), array).min())
     return least
 
 
@@ -171,6 +175,22 @@ def test_a_search_that_saw_one_workgroup_is_said_to_be_a_heuristic(monkeypatch):
     assert "a heuristic: swizzles were chosen by the accesses of the first workgroup" in told.output
     whole = command("advise", case_of(text_of("transpose")).kernel.source, "--grid", "2", "--pads", "32..33")
     assert "no layout that was searched takes fewer wavefronts" in whole.output
+
+
+def test_a_swizzle_of_another_pitch_may_be_the_best():
+    """Neither a pitch alone nor a swizzle of the text, whose rows are as narrow as they can be, takes as few."""
+    for name in ("rows of twelve", "rows of nine"):
+        (advice,) = advised(name).advice
+        plain = [trial for trial in advice.trials if trial.refused is None and trial is not advice.best]
+        assert advice.best.swizzle is not None
+        assert advice.best.pitch > advice.written.pitch
+        assert all(trial.wavefronts > advice.best.wavefronts for trial in plain)
+
+
+def test_a_search_that_leaves_out_pitches_is_said_to_be_a_heuristic(monkeypatch):
+    monkeypatch.setattr(layout_search, "_MOST_WORK", 1)
+    (advice,) = advise(case_of(text_of("rows of nine")), Options(values=(9, 12))).advice
+    assert (advice.best.pitch, advice.exact) == (9, False)
 
 
 def test_a_layout_without_excess_is_the_best_whatever_was_recorded(monkeypatch):

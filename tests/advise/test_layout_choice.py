@@ -8,6 +8,7 @@ import pytest
 from bankshot.oracle.advise import layout_search
 from bankshot.oracle.advise.bank_patterns import Group, Patterns, _pairs_agree, patterns_of
 from bankshot.oracle.advise.layout_search import Advice, Trial
+from bankshot.oracle.advise.swizzle_choice import Space
 from bankshot.oracle.advise.swizzles import Swizzle, Term, swizzles, terms
 from bankshot.oracle.gpu_counters.access_trace import Request as Access
 from bankshot.sim.ir.sites import SourceSite
@@ -111,6 +112,26 @@ def test_a_move_changes_only_columns():
     found = patterns_of([request(np.where(LANES < 4, 128 * LANES, -1))], 4, NVIDIA)
     assert (found.wavefronts(), found.wavefronts(lambda index: index + index // 32)) == (4, 1)
     assert found.wavefronts(lambda index: index + index // 64) == 2
+
+
+def test_rows_that_move_apart_keep_their_columns():
+    """Rows 0 and 1 of eight words, columns 0 and 3. Elements that share words do not move."""
+    found = patterns(0, 3, 8, 11)
+    (group,) = found.with_pitch(8, 33).groups
+    assert group.elements.tolist() == [0, 3, 33, 36]
+    assert Patterns(2, found.groups).with_pitch(8, 33) is None
+    assert found.size == 4
+
+
+def test_the_best_swizzle_below_a_cost():
+    """Four elements of one bank, which a term of two bits takes apart."""
+    space = Space(patterns(0, 32, 64, 96), 128, 128)
+    swizzle, cost = space.best()
+    assert (swizzle, cost) == (Swizzle((Term(5, 2),)), 1)
+    assert space.best(2) == (swizzle, 1)
+    assert space.best(1) == (None, 1)
+    assert Space(patterns(0, 1), 128, 128).best() == (None, 1)
+    assert space.work == 4 * len([*swizzles(128, 128)])
 
 
 def test_bytes_within_an_element_stay_with_it():

@@ -71,6 +71,17 @@ def test_workgroup_memory_limits_residency(tmp_path):
     assert "limits: 3 resident workgroups per core (9% of its subgroups), limited by workgroup memory" in told
 
 
+def test_registers_limit_residency_from_some_number_on():
+    """A core of an H200 has 65,536 registers: 32 for each lane of 32 workgroups of 64. With 16 KiB of memory 3 are
+    resident, whose lanes may take as many as there are, 255."""
+    run = run_of("y[i] = x[i];")
+    assert [residency(run, size).registers for size in (0, 16_384)] == [32, 255]
+
+
+def test_the_limit_by_registers_is_shown(tmp_path):
+    assert "registers: no limit up to 32 a lane; how many" in shown(tmp_path, "y[i] = x[i];")
+
+
 def run_of(body):
     bindings = {"x": np.zeros(8192, np.float32), "y": np.zeros(64, np.float32), "counts": np.zeros(64, np.uint32)}
     return bankshot.simulate(text(body), grid=1, bindings=bindings)

@@ -53,7 +53,11 @@ def case_of(folder, value, made, words="u32", n=13):
         ("f16", "unpack2x16float(W[i / 4u][i / 2u % 2u])[i % 2u]", "vec2<u32>"),
         ("i4", I4, "u32"),
         ("u4", U4, "u32"),
+        ("f16", "unpack2x16float(W[i / 8u][i / 2u % 4u])[i % 2u]", "vec4<u32>"),
+        ("i4", "f32(i32(W[i / 16u][i / 8u % 2u] << (28u - i % 8u * 4u)) >> 28u)", "vec2<u32>"),
         ("i8", I8, "u32"),
+        ("u8", "f32(unpack4xU8(W[i / 4u])[i % 4u])", "u32"),
+        ("i16", "f32(extractBits(bitcast<i32>(W[i / 2u]), i % 2u * 16u, 16u))", "u32"),
         ("u16", U16, "u32"),
     ],
 )
@@ -64,6 +68,17 @@ def test_the_shader_takes_out_what_the_reference_gets(dtype, value, words, init,
     numbers = case.arrays["W"]
     assert simulate(case, "nvidia", "none").outputs["Y"].tolist() == numbers.astype(np.float32).tolist()
     assert np.unique(numbers).size == 1 if init == "ones" else np.unique(numbers).size > 4
+
+
+def test_a_uniform_buffer_is_packed(tmp_path):
+    value = "unpack2x16float(W[i / 8u][i / 2u % 4u])[i % 2u]"
+    made = 'dtype = "f16"\nshape = ["N"]\ninit = "normal"'
+    text = WGSL.replace("storage, read>", "uniform>").replace("array<{words}>", "array<{words}, 2>")
+    (tmp_path / "kernel.wgsl").write_text(text.format(words="vec4<u32>", value=value))
+    (tmp_path / "kernel.toml").write_text(MANIFEST.format(made=made, n=16))
+    kernel = manifest_loader.load(tmp_path / "kernel.toml")
+    case = kernel.case(kernel.shape({}))
+    assert simulate(case, "nvidia", "none").outputs["Y"].tolist() == case.arrays["W"].astype(np.float32).tolist()
 
 
 def test_nibbles_go_into_a_word_from_its_lowest_bits(tmp_path):

@@ -274,6 +274,27 @@ def test_subgroup_sums_save_barriers():
     assert tree["global_bytes"] == subgroups["global_bytes"]
 
 
+def test_subgroups_that_add_to_the_output_take_turns():
+    """Four subgroups read the same bits, and one of those that are left succeeds at a time: 4 + 3 + 2 + 1 tries."""
+    done = run("matmul_vec_fp16_atomic", {"M": 1, "N": 64, "K": 1024})
+    assert (done.counters["barriers"], done.counters["shared_wavefronts"]) == (0, 0)
+    assert done.counters["atomic_turns"] == 64 * 10
+    assert done.counters["global_bytes"] == 64 * 1024 * 2 + 64 * 1024 * 4 + 64 * 4 * (4 + 10)
+
+
+def test_sketched_tiles_conflict():
+    """A row is eight words, so that rows four apart begin in the same bank: 16 rows of W take four wavefronts, and each
+    half of a subgroup reads them by itself. It reads one element of X each, which neighbours share."""
+    done = run("matmul_mat_fp16_sketch", {"M": 64, "N": 64, "K": 256})
+    requests = 16 * 8 * 256 // 4  # workgroups, subgroups, quads of K
+    for name, wavefronts in (("w_tile", 2 * 4), ("x_tile", 1)):
+        loads = by_line(done, "load", name)
+        assert sum(site.shared_requests for site in loads) == requests
+        assert sum(site.shared_wavefronts for site in loads) == requests * wavefronts
+    assert done.counters["global_bytes"] == 4 * 64 * 256 * (2 + 2) + 64 * 64 * 4
+    assert done.counters["barriers"] == 16 * 2 * 256 // 16
+
+
 def test_tiles_without_padding_conflict():
     """A subgroup of the published schedule is 8 x 4 invocations, each with four rows of either tile. Rows that are four
     apart begin in the same bank. Half a subgroup at a time reads eight rows of W, a quarter at a time one of X."""
@@ -285,6 +306,21 @@ def test_tiles_without_padding_conflict():
         assert sum(site.shared_wavefronts for site in loads) == steps * 4 * wavefronts
     assert done.counters["global_bytes"] == 212_992
     assert done.counters["workgroup_memory_bytes"] == 6_144
+
+
+@pytest.mark.parametrize(("kind", "word"), [("int8", 4), ("nf4", 8)])
+def test_tiles_of_packed_weights_conflict_as_well(kind, word):
+    """A row of W's tile has eight words, so that rows four apart begin in the same bank: a request takes a wavefront
+    for each of its eight rows. X is as in f16; a request for one of two vec4 of an element is for 16 bytes, too."""
+    done = run(f"matmul_mat_{kind}_published", {"M": 64, "N": 64, "K": 256})
+    steps = 4 * 2 * 256 // word
+    for name, requests, wavefronts in (("w_tile", steps * 4, 8), ("x_tile", 4 * 2 * 256 // 4 * 4, 4)):
+        loads = by_line(done, "load", name)
+        assert sum(site.shared_requests for site in loads) == requests
+        assert sum(site.shared_wavefronts for site in loads) == requests * wavefronts
+    weights, tokens, outputs = 2 * 64 * 256 * 4 // word, 2 * 64 * 256 * 4, 64 * 64 * 4
+    scales = 256 * 256 // (8 * word) * 4 * 4  # of each invocation, step and row of W
+    assert done.counters["global_bytes"] == weights + tokens + outputs + scales
 
 
 def test_a_workgroup_for_four_rows_shares_a_token_and_a_tree():
@@ -330,13 +366,15 @@ LOST = {
     "matmul_vec_nf4": (8, 7),
     "matmul_vec_int8_published": (32, 31),
     "matmul_vec_nf4_published": (8, 7),
+    "matmul_mat_int8_published": (32, 31),
+    "matmul_mat_nf4_published": (8, 7),
 }
 
 
 @pytest.mark.parametrize("name", LOST)
 def test_a_kernel_that_loses_a_word_of_each_block_does_not_pass(name):
     every, word = LOST[name]
-    sizes = {"M": 1, "N": 64, "K": 1024}
+    sizes = {"M": 4 if "_mat_" in name else 1, "N": 64, "K": 1024}
     case = case_of(name, sizes)
     truth = references.find(case.kernel.reference)(case.arrays, case.shape.dims)["Y"]
     lost = case.arrays["W"].copy()

@@ -1,5 +1,5 @@
-"""Derived bounds on adapters, for every kernel in shaders/: no finding for correct outputs, and one if a single
-element of one output is off by a part in ten thousand."""
+"""Derived bounds on adapters, for every kernel in shaders/ that has them: no finding for correct outputs, and one if a
+single element of one output is off by a part in ten thousand."""
 
 from math import prod
 from pathlib import Path
@@ -15,7 +15,9 @@ from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.wgpu_client import FALLBACK
 
 PLANTED = 1e-4
-PLANS = plans([Path(__file__).parents[2] / "shaders"], Request(quick=True))
+EVERY = plans([Path(__file__).parents[2] / "shaders"], Request(quick=True))
+# Floats that are kept in atomic integers have no derived bound, nor has what several invocations store to.
+PLANS = [plan for plan in EVERY if not plan.kernel.allow & {"atomic-order", "race"}]
 
 
 def middle(plan):
@@ -38,7 +40,7 @@ def test_bounds_hold_and_catch_an_error_in_one_element(any_adapter, plan):
         assert (honest.ok, honest.unbounded) == (True, 0), honest.worst
         with np.errstate(divide="ignore"):
             relative = bound / np.abs(output.astype(np.float64))
-        at = np.unravel_index(np.argmin(relative), output.shape)
+        at = np.unravel_index(np.nanargmin(relative), output.shape)  # of what is written
         allows = relative[at] < PLANTED
         # A format that rounds off more than what is planted cannot hold it, and a bound allows for what a format does.
         assert allows == (np.finfo(output.dtype).eps / 2 < PLANTED), f"{name} is bound within {relative[at]:.3g}"

@@ -15,7 +15,7 @@ BATCH_SHAPES = "M 64, N 64, K 256; figures scale with M * N * K"
 TOKEN_SHAPES = "M 1, N 64, K 2048; figures scale with N * K"
 
 
-# The kernels that the author has today; those of the other formats stand in for what is not modelled.
+# The kernels that the author has today.
 MAT, VEC = "matmul_mat_fp16_published", "matmul_vec_fp16_published"
 
 
@@ -84,14 +84,17 @@ def without_vector_loads() -> Decision:
 # ---- 2: the ideas ------------------------------------------------------------------------------------
 
 
+def _right(kernel: str, sizes: dict[str, int]):
+    """A run whose outputs are right."""
+    made = case(kernel, sizes)
+    done = run_case(made)
+    assert against_reference(made, only_output(done)).ok, kernel
+    return done
+
+
 def pair(before: str, after: str, sizes: dict[str, int]):
     """Runs before and after, whose outputs are right."""
-    runs = []
-    for kernel in (before, after):
-        made = case(kernel, sizes)
-        runs.append(run_case(made))
-        assert against_reference(made, only_output(runs[-1])).ok, kernel
-    return runs
+    return [_right(kernel, sizes) for kernel in (before, after)]
 
 
 def issued(done) -> int:
@@ -104,20 +107,34 @@ def idea_1() -> Decision:
     """Idea 1: tiles in workgroup memory spare loads from global memory."""
     today, after = pair(MAT, "matmul_mat_fp16_tiled", BATCH)
     plain = run("matmul_mat_fp16", BATCH)
+    sketched = _right("matmul_mat_fp16_sketch", BATCH)
     runs = {"plain": plain, "today": today, "after": after}
     bytes_ = {name: done.counters["global_bytes"] for name, done in runs.items()}
+    costs = {
+        f"{name}_{when}": done.counters[counter]
+        for name, counter in (
+            ("wavefronts", "shared_wavefronts"),
+            ("ideal", "shared_ideal_wavefronts"),
+            ("barriers", "barriers"),
+        )
+        for when, done in (("after", after), ("sketched", sketched))
+    }
     return judge(
         bytes_["after"] < bytes_["today"],
-        "without tiles {plain:,} bytes are asked for, with tiles of 16 x 16 {after:,}, {times:.0f} times fewer, for "
-        "{wavefronts:,} wavefronts of workgroup memory ({ideal:,} without conflicts) and {barriers:g} barriers; but "
-        "the kernel as published has tiles already, of 32 x 32, and asks for {today:,}",
+        "without tiles {plain:,} bytes are asked for, with tiles of 16 x 16 {after:,}, {times:.0f} times fewer, "
+        "for {wavefronts_after:,} wavefronts of workgroup memory ({ideal_after:,} without conflicts) and "
+        "{barriers_after:g} barriers in padded steps of 64, or {wavefronts_sketched:,} ({ideal_sketched:,}) and "
+        "{barriers_sketched:g} in steps of 16 without padding, in f16, as sketched; but the kernel as published has "
+        "tiles already, of 32 x 32, and asks for {today:,}",
         partly=bytes_["after"] < bytes_["plain"] and same_bits(only_output(plain), only_output(after)),
         times=bytes_["plain"] / bytes_["after"],
-        wavefronts=after.counters["shared_wavefronts"],
-        ideal=after.counters["shared_ideal_wavefronts"],
-        barriers=after.counters["barriers"],
+        **costs,
         **bytes_,
     )
+
+
+def _weights_of_a_load(kernel: str) -> float:
+    return TOKEN["N"] * TOKEN["K"] / total(run(kernel, TOKEN), "active_lanes", "load", "W")
 
 
 @claim("003.2b", shapes=f"{BATCH_SHAPES}, and {TOKEN_SHAPES}")
@@ -133,9 +150,13 @@ def idea_2() -> Decision:
                 issued(before) / issued(after),
                 before.counters["global_requests"] / after.counters["global_requests"],
             ]
+    today = {format_: _weights_of_a_load(f"matmul_vec_{format_}_published") for format_ in ("int8", "nf4")}
     return judge(
         same and min(min(pair) for pair in fewer.values()) > 1,
-        "times fewer operations issued / loads: {words}; the same bits",
+        "times fewer operations issued / loads: {words}; the same bits; but as published, a load brings {today_int8:g} "
+        "weights of INT8 and {today_nf4:g} of NF4 already, which are unpacked together",
+        today_int8=today["int8"],
+        today_nf4=today["nf4"],
         words=", ".join(f"{name} {issued:.1f} / {loads:.1f}" for name, (issued, loads) in fewer.items()),
         fewer=fewer,
     )
@@ -145,9 +166,14 @@ def idea_2() -> Decision:
 def idea_3() -> Decision:
     """Idea 3: adding up within subgroups takes less than through workgroup memory."""
     before, after = pair(VEC, "matmul_vec_fp16_subgroup", TOKEN)
-    made = case("matmul_vec_fp16_subgroup", TOKEN)
+    kernels = ("matmul_vec_fp16_subgroup", "matmul_vec_fp16_atomic")
     devices = {"lavapipe": 8, "intel": 16, "nvidia": 32, "amd-cdna": 64}
-    right = [against_reference(made, only_output(run_case(made, device=name, probes="none"))).ok for name in devices]
+    right = [
+        against_reference(made, only_output(run_case(made, device=name, probes="none"))).ok
+        for made in (case(kernel, TOKEN) for kernel in kernels)
+        for name in devices
+    ]
+    atomic = _right(kernels[1], TOKEN)
     figures = {
         f"{name}_{when}": done.counters[name] / TOKEN["N"]
         for name in ("barriers", "shared_wavefronts", "global_sectors")
@@ -158,9 +184,14 @@ def idea_3() -> Decision:
         all(fewer) and all(right),
         "for an output {barriers_after:g} barrier instead of {barriers_before:g} and {shared_wavefronts_after:g} "
         "wavefronts instead of {shared_wavefronts_before:g} as published, where four rows share both, and what is "
-        "read of the token: {global_sectors_after:g} sectors instead of {global_sectors_before:g}; right in subgroups "
-        "of {sizes}",
+        "read of the token: {global_sectors_after:g} sectors instead of {global_sectors_before:g}; where each subgroup "
+        "adds to the output atomically, as sketched, {atomic_barriers:g} barriers and {atomic_wavefronts:g} "
+        "wavefronts, but {tries:g} tries to exchange a word for {sums:g} sums; right in subgroups of {sizes}",
         partly=any(fewer) and all(right),
+        atomic_barriers=atomic.counters["barriers"],
+        atomic_wavefronts=atomic.counters["shared_wavefronts"],
+        tries=atomic.counters["atomic_turns"] / TOKEN["N"],
+        sums=total(atomic, "executions", "subgroup", "subgroupAdd") / TOKEN["N"],
         sizes=", ".join(map(str, devices.values())),
         **figures,
     )

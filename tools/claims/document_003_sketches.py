@@ -115,7 +115,8 @@ def _sketch(text: str, kernels: Sequence[str], change: str) -> Decision:
 @claim("003.3a", shapes="ten lines of the sketch; kernels at M 64, N 64, K 256")
 def sketch_1() -> Decision:
     """Idea 1 can be written as it is sketched: flat tiles of f16 vectors, indexed by row and column, summed in f32."""
-    return _sketch(TILES, ["matmul_mat_fp16_tiled"], "one index, and convert to f32 before they add up")
+    kernels = ["matmul_mat_fp16_sketch", "matmul_mat_fp16_tiled"]
+    return _sketch(TILES, kernels, "one index, and convert to f32 before they add up")
 
 
 @claim("003.3b", shapes="one line of the sketch; kernels at M 64 and N 64, K 256, and M 1, N 64, K 2048")
@@ -129,7 +130,10 @@ def sketch_2() -> Decision:
 def sketch_3() -> Decision:
     """Idea 3 can be written as it is sketched: each subgroup adds its sum to the output atomically."""
     return _sketch(
-        ATOMIC, ["matmul_vec_fp16_subgroup"], "a word of workgroup memory for each subgroup, and one barrier"
+        ATOMIC,
+        ["matmul_vec_fp16_atomic", "matmul_vec_fp16_subgroup"],
+        "a compare and exchange of the bits of a float, or a word of workgroup memory for each subgroup and one "
+        "barrier",
     )
 
 

@@ -120,6 +120,19 @@ def grid_for_16_by_16() -> Decision:
     )
 
 
+@claim("004.1e", shapes="M 4092, K 1, N 4092")
+def grid_without_ceil() -> Decision:
+    """Kernel 2 is dispatched as (M * N) / 256 workgroups, without rounding up."""
+    done = run("ladder_flat_published", {"M": 4092, "K": 1, "N": 4092}, probes="none")
+    output = only_output(done)
+    return remark(
+        "a browser drops the fraction, so that where M * N is no multiple of 256 the last outputs are never written: "
+        "at 4092 x 4092, the size that the document computes its bounds for, {left} of {outputs:,}",
+        left=int(np.isnan(output).sum()),
+        outputs=output.size,
+    )
+
+
 # ---- 2: which coordinate is the row ------------------------------------------------------------------
 
 
@@ -345,6 +358,22 @@ def unrolled_is_faster() -> Decision:
         "004.4d",
         looped=looped,
         unrolled=unrolled,
+    )
+
+
+@claim("004.4e", shapes="M 20, K 8, N 66")
+def past_the_row() -> Decision:
+    """The 1 x 4 kernel looks at the first of its four columns only."""
+    sizes = {"M": 20, "K": 8, "N": 66}
+    done = run("ladder_1x4_published", sizes, probes=("races", "bounds"))
+    wrong = only_output(done) != only_output(run("ladder_row_from_y", sizes, probes="none"))
+    codes = sorted({finding.code for finding in done.findings})
+    return remark(
+        "where N is no multiple of 4 the last tile of a row stores into the next row, which another thread stores, "
+        "too: at N 66, {wrong} of {outputs:,} outputs are wrong, and the run reports {codes}; 4092 is a multiple",
+        wrong=int(wrong.sum()),
+        outputs=wrong.size,
+        codes=" and ".join(codes),
     )
 
 
