@@ -35,6 +35,7 @@ _SIM = (
     "sim.findings",
     "sim.cures",
     "sim.dump",
+    "sim.performance",
     "sim.run",
     "sim.explore",
 )
@@ -59,7 +60,7 @@ _REPORTED = (
     "oracle.kernel_timing",
     "oracle.reports",
 )
-_ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
+_ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit", "oracle.calibration")
 
 # Room -> the rooms that it may import.
 ROOMS: dict[str, tuple[str, ...]] = {
@@ -82,6 +83,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.analysis": _LANGUAGE,
     "sim.instrument": _LANGUAGE,
     "sim.utilization": (*_LANGUAGE, "sim.machine", "sim.models"),
+    "sim.performance": _LANGUAGE,
     "sim.codegen": (*_LANGUAGE, "sim.machine", "sim.lowering", "sim.analysis", "sim.instrument", "sim.utilization"),
     "sim.bindings": ("sim.fast_dataclass", "sim.wgsl", "sim.ir", "sim.instrument"),
     "sim.launch": (*_PROGRAM, "sim.models", "sim.bindings"),
@@ -91,7 +93,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.run": (
         *_PROGRAM,
         *("sim.front_end", "sim.models", "sim.device_files", "sim.bindings", "sim.launch", "sim.findings", "sim.cures"),
-        "sim.dump",
+        *("sim.dump", "sim.performance"),
     ),
     "sim.explore": (
         *_PROGRAM,
@@ -123,7 +125,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.references": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.comparison", "oracle.manifests"),
     "oracle.wgpu_client": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.manifests", "oracle.wgpu_worker"),
     "oracle.gpu_account": ("sim.fast_dataclass", "sim.wgsl"),
-    "oracle.calibration": ("sim.fast_dataclass",),
     "oracle.gpu_counters": (*_SIM, "oracle.errors", "oracle.manifests", "oracle.gpu_account"),
     "oracle.diagnosis": (
         *(*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references"),
@@ -132,6 +133,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.goldens": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.diagnosis"),
     "oracle.judge": (*_SIM, *_JUDGED[:-1]),
     "oracle.kernel_timing": (*_SIM, *_JUDGED),
+    "oracle.calibration": (*_SIM, *_JUDGED, "oracle.kernel_timing"),
     "oracle.audit": ("oracle.judge",),
     "oracle.patch_files": (*_SIM, "oracle.errors"),
     "oracle.advise": (*_SIM, *_JUDGED, "oracle.patch_files"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from statistics import median
 
 from ... import sim
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device
 from ...sim.models.costs import Cost, MeasuredCosts
-from ...sim.models.time_model import COSTS
+from ...sim.models.time_model import COSTS, predicted_us
 from .. import wgpu_client
 from ..kernel_timing import groups
 from .fit import FIXED, Fit, Point, bound_of, fit, left_out
@@ -64,9 +65,7 @@ def calibrate(plan: Plan, progress: Callable[[int], None] = lambda done: None) -
         for name in COSTS
     }
     today = datetime.now(UTC).date().isoformat()
-    measured = MeasuredCosts(
-        costs, adapter=info.name, driver=info.driver, date=today, command=plan.command
-    )  # fmt: skip
+    measured = MeasuredCosts(costs, adapter=info.name, driver=info.driver, date=today, command=plan.command)
     return Calibration(measured, points, fitted, errors.tolist())
 
 
@@ -104,10 +103,6 @@ def _bytes(each: MicroBenchmark) -> int:
 
 def _clock(points: list[Point], cores: int) -> float:
     """Return the clock at which the costs that a fit begins with are right for half of the points."""
-    from statistics import median
-
-    from ...sim.models.time_model import predicted_us
-
     begin = {name: value for name, (_, value) in COSTS.items()}
     ratios = [predicted_us(point.work, begin, cores)[0] / point.us for point in points]
     return begin["clock_mhz"] * median(ratios)

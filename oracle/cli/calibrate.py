@@ -36,7 +36,7 @@ def calibrate(
     from ..calibration.measure import Plan
     from ..calibration.measure import calibrate as measure
     from ..errors import UsageError
-    from ..reports.calibration_report import calibration_lines
+    from ..calibration.report import calibration_lines
 
     try:
         device = find(base)

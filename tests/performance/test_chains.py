@@ -59,7 +59,9 @@ def test_an_iteration_waits_for_the_one_before_through_memory() -> None:
 
 
 def test_a_value_from_before_a_loop_is_waited_for_once() -> None:
-    found = costs("let first = x[i]; var sum = 0u; for (var k = 0u; k < 9u; k++) { sum = (sum ^ first) + k; } y[i] = sum;")
+    found = costs(
+        "let first = x[i]; var sum = 0u; for (var k = 0u; k < 9u; k++) { sum = (sum ^ first) + k; } y[i] = sum;"
+    )
     (body,) = (region for region in found if region.iterates)
     assert "storage_load" not in body.chain
     assert found[0].chain["storage_load"] == 1
@@ -81,8 +83,11 @@ def test_regions_name_their_basic_blocks() -> None:
     found = costs("for (var k = 0u; k < 9u; k++) { if (i < k) { y[i] = k; } } y[i] = 1u;")
     numbers = [number for region in found for number in region.blocks]
     assert sorted(numbers) == list(range(len(numbers)))
-    assert bankshot.simulate(
-        FRAME.replace("BODY", "for (var k = 0u; k < 9u; k++) { if (i < k) { y[i] = k; } } y[i] = 1u;"),
-        grid=1,
-        bindings={"x": [0] * 64, "y": [0] * 64},
-    ).work.issued["loop"] == 2 * 9  # subgroups times iterations
+    assert (
+        bankshot.simulate(
+            FRAME.replace("BODY", "for (var k = 0u; k < 9u; k++) { if (i < k) { y[i] = k; } } y[i] = 1u;"),
+            grid=1,
+            bindings={"x": [0] * 64, "y": [0] * 64},
+        ).work.issued["loop"]
+        == 2 * 9
+    )  # subgroups times iterations

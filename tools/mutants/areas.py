@@ -71,7 +71,7 @@ _COMPILED = (
 )  # fmt: skip
 _WGSL = ("syntax", "check", "builtins", "analysis", "preprocess")
 _SIM = ("ir", "lowering", "analysis", "instrument", "utilization", "codegen", "explore", "bindings", "launch",
-        "findings", "cures", "run", "device_files")  # fmt: skip
+        "findings", "cures", "run", "device_files", "performance")  # fmt: skip
 _ORACLE = ("comparison", "manifests", "references", "gpu_counters", "gpu_account", "wgpu_client", "wgpu_worker",
            "diagnosis", "goldens", "judge", "advise", "workers", "corpus", "guesses", "reports", "sweep",
            "cli", "pytest_plugin", "calibration")  # fmt: skip

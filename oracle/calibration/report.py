@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import median
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ..calibration.measure import Calibration
+from .measure import Calibration
 
 
 def calibration_lines(found: Calibration) -> Iterator[str]:

@@ -1,0 +1,86 @@
+"""The predicted time of a run as text and as JSON."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bankshot
+from bankshot.oracle.cli.main import main
+from bankshot.oracle.reports.prediction import prediction_entry, prediction_words
+from bankshot.sim.device_files import find, write_profile
+
+SHADER = """\
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+var<workgroup> t: array<f32, 2048>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) g: vec3u) {
+  for (var k = 0u; k < 64u; k++) { t[(i * 32u + k) % 2048u] = f32(k); workgroupBarrier(); }
+  y[g.x] = t[i * 32u];
+}
+"""
+
+
+def run(device: str | Path) -> bankshot.Run:
+    return bankshot.simulate(SHADER, grid=2000, bindings={"y": np.zeros(128_000, np.float32)}, device=device)
+
+
+def test_a_device_with_costs_has_a_time_its_parts_and_what_would_save_time() -> None:
+    found = run("nvidia-h200").predicted_time
+    first, parts, saved = prediction_words(run("nvidia-h200"))
+    assert first.startswith(f"predicted time {found.us:,.3g} us, 90% within {found.low:,.3g} us to ")
+    assert parts.startswith("by unit: ")
+    assert f"% {found.limiter}" in parts
+    assert found.limiter == "workgroup memory"  # 32-way conflicts
+    assert saved.startswith("no bank conflicts would save ")
+    assert prediction_entry(run("nvidia-h200"))["predicted_time"]["limiter"] == "workgroup memory"
+
+
+def test_without_conflicts_the_time_is_what_was_said_to_remain() -> None:
+    slow, fast = (
+        bankshot.simulate(text, grid=2000, bindings={"y": np.zeros(128_000, np.float32)}, device="nvidia-h200")
+        for text in (SHADER, SHADER.replace("(i * 32u + k)", "(i + k)").replace("t[i * 32u]", "t[i]"))
+    )
+    remains = slow.predicted_time.us - slow.predicted_time.savings["no bank conflicts"]
+    assert fast.predicted_time.us == pytest.approx(remains, rel=0.1)
+
+
+def test_a_device_without_costs_has_no_prediction() -> None:
+    assert prediction_words(run("nvidia")) == []
+    assert prediction_entry(run("nvidia")) == {}
+
+
+def test_a_device_that_was_not_calibrated_claims_no_time(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('base = "nvidia-h200"\nname = "mine"\ncores = 60\n')
+    first, parts = prediction_words(run(tmp_path / "mine.toml"))[:2]
+    assert "for ranking only" in first
+    assert "us" not in first.split()
+    assert parts.startswith("by unit: ")
+
+
+def test_costs_that_lack_one_are_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "k.wgsl").write_text(SHADER)
+    (tmp_path / "mine.toml").write_text('base = "nvidia"\n[costs]\nwavefront = { value = 1.0, source = "a guess" }\n')
+    result = CliRunner().invoke(main, ["run", str(tmp_path / "k.wgsl"), "--grid", "1", "--bind", "y=zeros:f32:64",
+                                       "--device", str(tmp_path / "mine.toml")])  # fmt: skip
+    assert result.exit_code == 2
+    assert "lacks 'clock_mhz'" in result.output
+
+
+def test_json_has_the_prediction(tmp_path: Path) -> None:
+    (tmp_path / "k.wgsl").write_text(SHADER)
+    args = ["run", str(tmp_path / "k.wgsl"), "--grid", "2", "--bind", "y=zeros:f32:128", "--json"]
+    entries = {
+        device: json.loads(CliRunner().invoke(main, [*args, "--device", device]).stdout)
+        for device in ("nvidia", "nvidia-h200")
+    }
+    assert '"predicted_time"' in json.dumps(entries["nvidia-h200"])
+    assert '"predicted_time"' not in json.dumps(entries["nvidia"])
+
+
+def test_a_profile_with_costs_reads_back_with_the_same_predictions(tmp_path: Path) -> None:
+    known = find("nvidia-h200")
+    write_profile(tmp_path / "copy.toml", known, known.costs)
+    assert run(tmp_path / "copy.toml").predicted_time == run("nvidia-h200").predicted_time

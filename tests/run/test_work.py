@@ -1,0 +1,78 @@
+"""What a dispatch asks of a device, for kernels whose work was worked out by hand."""
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.sim.models.time_model import Work
+
+HEAD = """\
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<storage, read_write> n: array<atomic<u32>>;
+var<workgroup> t: array<f32, 2048>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u) {
+  let g = w.x * 64u + i;
+"""
+GRID = 6
+
+
+def work(body: str, grid: int = GRID, **options: object) -> Work:
+    bindings = {"x": np.ones(4096, np.float32), "y": np.zeros(4096, np.float32), "n": np.zeros(1024, np.uint32)}
+    used = {name: data for name, data in bindings.items() if f"{name}[" in body}
+    return bankshot.simulate(HEAD + body + "}", grid=grid, bindings=used, **options).work
+
+
+def test_a_copy_moves_each_sector_once() -> None:
+    found = work("y[g] = x[g];")
+    assert (found.workgroups, found.subgroups) == (6, 2)
+    assert found.load_lines == found.store_lines == 6 * 2
+    assert found.load_sectors == found.store_sectors == 6 * 8
+    assert found.footprint == 2 * 6 * 64 * 4
+    assert found.missed == 1.0
+
+
+def test_what_a_workgroup_loads_again_is_in_its_cache() -> None:
+    found = work("y[g] = x[g] + x[w.x * 64u + (63u - i)];")
+    assert found.missed == 0.5
+    assert found.load_lines == 6 * 4
+    assert found.load_sectors == 6 * 8
+
+
+def test_the_chain_is_that_of_the_busiest_subgroup() -> None:
+    found = work("if (i < 32u) { var v = i; for (var k = 0u; k < 10u; k++) { v = u32(x[v]); } y[v] = 1.0; }")
+    assert found.chain["storage_load"] == 10  # half of the subgroups do it, and the workgroup waits for them
+    assert found.issued["storage_load"] == 6 * 10
+
+
+def test_conflicts_and_their_ideal_are_told_apart() -> None:
+    found = work("t[i * 32u] = 1.0; workgroupBarrier(); y[g] = t[(63u - i) * 32u];")
+    assert found.wavefronts == 6 * 2 * (32 + 32)
+    assert found.ideal_wavefronts == 6 * 2 * 2
+    assert found.without_conflicts().wavefronts == found.ideal_wavefronts
+
+
+def test_scattered_accesses_and_their_ideal_are_told_apart() -> None:
+    found = work("y[(g * 32u) % 4096u] = 1.0;")
+    assert found.store_lines == 6 * 64
+    assert found.coalesced().store_lines == 6 * 2
+
+
+def test_additions_to_one_word_are_summed_up_before() -> None:
+    found = work("atomicAdd(&n[0], 1u);")
+    assert found.atomic_turns == 6 * 2
+
+
+def test_exchanges_on_one_word_take_turns() -> None:
+    found = work("let old = atomicExchange(&n[0], i); if (old == 99999u) { y[0] = 1.0; }")
+    assert found.atomic_turns == 6 * 64
+
+
+def test_additions_to_words_of_their_own_spread_over_the_lines() -> None:
+    found = work("atomicAdd(&n[g], 1u);")
+    assert found.atomic_turns == pytest.approx(6 * 2 / (6 * 2))
+
+
+def test_a_sample_stands_for_all_workgroups() -> None:
+    assert work("y[g] = x[g];", grid=60, workgroups=6).load_lines == work("y[g] = x[g];", grid=60).load_lines
