@@ -35,8 +35,8 @@ def calibrate(
     from ..calibration.fit import NoSciPy
     from ..calibration.measure import Plan
     from ..calibration.measure import calibrate as measure
-    from ..errors import UsageError
     from ..calibration.report import calibration_lines
+    from ..errors import UsageError
 
     try:
         device = find(base)
