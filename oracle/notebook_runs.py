@@ -15,7 +15,8 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from .advise.layout_search import Advice, Options, advise
+from .advise.advice import Advice
+from .advise.layout_search import Options, advise
 from .errors import UsageError
 from .gpu_counters.access_trace import Trace, trace
 from .gpu_counters.timeline import Timeline, sizes_of, timeline

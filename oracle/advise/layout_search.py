@@ -9,7 +9,7 @@ accesses of all workgroups were recorded, the result is the best of the space th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import reduce
 from math import prod
 from operator import add, gt
@@ -26,13 +26,13 @@ from ..errors import UsageError
 from ..gpu_counters.access_trace import by_workgroup, record, requests
 from ..gpu_counters.wgsl_probes import workgroup_shift
 from ..judge.case_run import Say
-from ..judge.coverage import CaseOutcome, Compared
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from ..patch_files import write_patch
+from .advice import Advice, AdviceReport, Rewritten, Trial
 from .array_layouts import Change, Layouts, Pitch, rows_of
 from .bank_patterns import Patterns, patterns_of
-from .limits import Residency, Stride, residency, scattered, strides
+from .limits import Stride, residency, scattered, strides
 from .rewrites import Rewrite, rewrites
 from .swizzle_choice import Space
 from .swizzles import Swizzle
@@ -69,120 +69,6 @@ class Options:
     pitch: str | None = None
     values: tuple[int, int] | None = None
     most_bytes: int | None = None
-
-
-@frozen
-class Trial:
-    """The run of one layout, of the text with `change`. `pitch` is 0 where none is known.
-
-    `sites` are the wavefronts of each access to the array, in the order of `Advice.sites`.
-    `refused` says why the layout is not accepted; if it could not run at all, the figures are 0.
-    """
-
-    pitch: int
-    swizzle: Swizzle | None = None
-    change: Change = field(default_factory=Change)
-    words: int = 0  # 32-bit words of the array
-    bytes: int = 0  # workgroup memory of all arrays
-    wavefronts: int = 0
-    excess: int = 0
-    sites: tuple[int, ...] = ()
-    same_sectors: bool = False
-    same_outputs: bool = False
-    refused: str | None = None
-
-
-@frozen
-class Advice:
-    """The layouts of one array that vary one pitch, "" where none is known. `sites` are the accesses of the original
-    text, which is the first of `trials`. `complete`: whether swizzles were chosen by the accesses of all workgroups,
-    not of the first alone, and for every pitch where conflicts remain."""
-
-    array: str
-    pitch: str
-    sites: tuple[Site, ...]
-    trials: tuple[Trial, ...]
-    complete: bool = True
-
-    @property
-    def written(self) -> Trial:
-        return self.trials[0]
-
-    @property
-    def best(self) -> Trial:
-        """The cheapest accepted layout; among equals, the one that changes the text least."""
-        return min((trial for trial in self.trials if trial.refused is None), key=self._cost)
-
-    @property
-    def best_pad(self) -> Trial:
-        """The cheapest accepted layout without a swizzle."""
-        plain = (trial for trial in self.trials if trial.refused is None and trial.swizzle is None)
-        return min(plain, key=self._cost)
-
-    def _cost(self, trial: Trial) -> tuple[int, bool, int]:
-        """What the search minimizes: wavefronts, then memory that is added. Narrower rows come last: other data may
-        need what this case leaves unused."""
-        return trial.wavefronts, trial.pitch < self.written.pitch, max(0, trial.bytes - self.written.bytes)
-
-    @property
-    def ok(self) -> bool:
-        """Whether no layout is better than the original."""
-        return self.best is self.written
-
-    @property
-    def exact(self) -> bool:
-        """Whether no layout in the space that is searched takes fewer wavefronts than the best."""
-        return self.complete or not self.best.excess
-
-
-@frozen
-class Rewritten:
-    """The run of a text with another change than a layout, which `words` describe. The wavefronts and their excess are
-    those of all arrays. `refused` is as in `Trial`, and also says that nothing is saved."""
-
-    words: str
-    change: Change
-    wavefronts: int = 0
-    excess: int = 0
-    sectors: int = 0
-    bytes: int = 0
-    refused: str | None = None
-
-
-@frozen
-class AdviceReport:
-    """The advice for one case. `reasons` are sentences that say what was not tried, and why.
-
-    `run`: of the text as written, with its lanes counted, too. `together`: the best layouts of several arrays at once.
-    `rewrites`: other changes that were tried. `strides`: of the most scattered accesses to global memory. `residency`:
-    of the text as written, and with the patch if there is one. `patch`: the change of the files, if one is better;
-    `written`: the files that were changed.
-    """
-
-    case: Case
-    run: Run
-    device: str
-    advice: tuple[Advice, ...]
-    reasons: tuple[str, ...]
-    together: Trial | None = None
-    patch: Patch = field(default_factory=lambda: Patch({}))
-    written: tuple[str, ...] = ()
-    rewrites: tuple[Rewritten, ...] = ()
-    strides: tuple[Stride, ...] = ()
-    residency: tuple[Residency, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        return all(advice.ok for advice in self.advice) and all(each.refused for each in self.rewrites)
-
-    @property
-    def outcome(self) -> CaseOutcome:
-        return CaseOutcome.CLEAN if self.ok else CaseOutcome.FAILED
-
-    @property
-    def compared(self) -> Compared:
-        """Nothing: each layout is compared with the original text alone."""
-        return Compared()
 
 
 @frozen
@@ -224,7 +110,8 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     reasons = list(dict.fromkeys(reasons))
     taken = [bench.run.pipeline.workgroup_bytes, *([bench.bytes(change)] if change else [])]
     resident = tuple(residency(bench.run, each) for each in taken)
-    found = tuple(advice), tuple(reasons), together, patch, written, tried, bench.strides(), resident
+    times = bench.predicted_us(change)
+    found = tuple(advice), tuple(reasons), together, patch, written, tried, bench.strides(), resident, times
     return AdviceReport(case, bench.run, bench.run.device.name, *found)
 
 
@@ -344,6 +231,15 @@ class _Bench:
         """Return the workgroup memory of the text with a change."""
         overrides: dict[str | int, Any] = {**self._case.overrides, **change.overrides}
         return change.module(self.module).pipeline(self._case.kernel.entry, overrides).workgroup_bytes
+
+    def predicted_us(self, change: Change | None) -> tuple[float, ...]:
+        """Return the predicted time of the text as written, and with a change; nothing for a device without costs."""
+        if self.run.device.costs is None or self.run.device.cores is None:
+            return ()
+        runs = [self.run]
+        if change is not None:
+            runs.append(self._simulate(change.module(self.module), dict(change.overrides), (*COUNTED, "lanes")))
+        return tuple(run.predicted_time.us for run in runs)
 
     def strides(self) -> tuple[Stride, ...]:
         """Return how far apart lanes of the first workgroup access global memory, where that costs most."""

@@ -15,12 +15,13 @@ from .cost_places import CONFLICTS, cost_places
 from .cost_text import show_cost
 from .json_document import Entry
 from .json_entries import case_entry
+from .prediction import shown_us
 from .source_listing import compact
 from .terminal import say, show_heading
 
 if TYPE_CHECKING:
     from ...sim import Site
-    from ..advise.layout_search import Advice, AdviceReport, Rewritten, Trial
+    from ..advise.advice import Advice, AdviceReport, Rewritten, Trial
     from .cost_places import CostPlace
 
 MOST_COLUMNS = 5  # of accesses; those beyond are summed in one
@@ -50,6 +51,9 @@ def _limits(out: Console, result: AdviceReport) -> None:
     """Print the strides of scattered accesses, and what bounds the workgroups in flight."""
     for words in dict.fromkeys(stride.words for stride in result.strides):
         say(out, f"  stride: {words}")
+    if result.predicted_us:
+        before, *after = map(shown_us, result.predicted_us)
+        say(out, f"  predicted time: {before}" + "".join(f"; {each} with the change" for each in after))
     if not result.residency:
         return
     now, *then = result.residency
@@ -198,6 +202,7 @@ def advised_entry(result: AdviceReport) -> Entry:
         "arrays": [_entry(advice) for advice in result.advice],
         "strides": [{"line": s.site.line, "name": s.site.variable, "bytes": s.bytes} for s in result.strides],
         "residency": [asdict(each) for each in result.residency],
+        "predicted_us": list(result.predicted_us),
         "cost": [place.entry() for place in _costs(result)],
         "together": result.together and _trial(result.together),
         "rewrites": [_rewritten(each) for each in result.rewrites],

@@ -26,7 +26,7 @@ from .source_listing import compact
 if TYPE_CHECKING:
     from ...sim import Run
     from ...sim.models import Device
-    from ..advise.layout_search import Advice
+    from ..advise.advice import Advice
     from ..gpu_counters.access_trace import Request, Trace
     from ..gpu_counters.timeline import Timeline
 

@@ -18,8 +18,8 @@ def prediction_words(run: Run) -> list[str]:
         return []
     if not found.calibrated:
         return ["predicted time: for ranking only, its device was not calibrated", _parts(found)]
-    words = f"predicted time {_us(found.us)}, 90% within {_us(found.low)} to {_us(found.high)}"
-    saved = [f"{name} would save {_us(each)}" for name, each in found.savings.items()]
+    words = f"predicted time {shown_us(found.us)}, 90% within {shown_us(found.low)} to {shown_us(found.high)}"
+    saved = [f"{name} would save {shown_us(each)}" for name, each in found.savings.items()]
     return [words, _parts(found), *saved]
 
 
@@ -50,5 +50,6 @@ def _parts(found: Prediction) -> str:
     return "by unit: " + ", ".join(f"{us / found.us:.0%} {unit}" for unit, us in parts if us >= _SHOWN * found.us)
 
 
-def _us(us: float) -> str:
+def shown_us(us: float) -> str:
+    """A time as text."""
     return f"{us:,.3g} us" if us < 1000 else f"{us:,.0f} us"

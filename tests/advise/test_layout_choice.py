@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bankshot.oracle.advise import layout_search
+from bankshot.oracle.advise.advice import Advice, Trial
 from bankshot.oracle.advise.bank_patterns import Group, Patterns, _pairs_agree, patterns_of
-from bankshot.oracle.advise.layout_search import Advice, Trial
 from bankshot.oracle.advise.swizzle_choice import Space
 from bankshot.oracle.advise.swizzles import Swizzle, Term, swizzles, terms
 from bankshot.oracle.gpu_counters.access_trace import Request as Access

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 import bankshot
+from bankshot.oracle.advise.advice import Trial
 from bankshot.oracle.advise.array_layouts import Layouts
-from bankshot.oracle.advise.layout_search import Options, Trial, advise
+from bankshot.oracle.advise.layout_search import Options, advise
 from bankshot.oracle.advise.swizzles import Swizzle, Term
 from bankshot.oracle.reports import advise_report
 from bankshot.oracle.reports.advise_report import show_advised
@@ -264,6 +265,7 @@ def test_every_reason_is_shown(no_costs):
         rewrites=(),
         strides=(),
         residency=(),
+        predicted_us=(),
     )
     show_advised(console(out), result)
     assert [line.rstrip() for line in out.getvalue().splitlines()] == [
@@ -365,6 +367,7 @@ def test_every_array_is_shown_with_what_is_rejected(no_costs):
             rewrites=(),
             strides=(),
             residency=(),
+            predicted_us=(),
         ),
     )
     lines = out.getvalue().splitlines()

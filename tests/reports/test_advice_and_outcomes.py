@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from bankshot.oracle.advise.layout_search import Advice, AdviceReport, Trial
+from bankshot.oracle.advise.advice import Advice, AdviceReport, Trial
 from bankshot.oracle.reports import advise_report, explore_report
 from bankshot.sim.cures.patches import Patch
 from bankshot.sim.wgsl.source import Source, Span

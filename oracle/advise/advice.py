@@ -1,0 +1,134 @@
+"""What a search for layouts returns: runs of layouts, the advice for each array, and the report of a case."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from ...sim.cures.patches import Patch
+from ...sim.fast_dataclass import frozen
+from ..judge.coverage import CaseOutcome, Compared
+from .array_layouts import Change
+from .limits import Residency, Stride
+from .swizzles import Swizzle
+
+if TYPE_CHECKING:
+    from ...sim.run.result import Run
+    from ...sim.run.site import Site
+    from ..manifests.manifest import Case
+
+
+@frozen
+class Trial:
+    """The run of one layout, of the text with `change`. `pitch` is 0 where none is known.
+
+    `sites` are the wavefronts of each access to the array, in the order of `Advice.sites`.
+    `refused` says why the layout is not accepted; if it could not run at all, the figures are 0.
+    """
+
+    pitch: int
+    swizzle: Swizzle | None = None
+    change: Change = field(default_factory=Change)
+    words: int = 0  # 32-bit words of the array
+    bytes: int = 0  # workgroup memory of all arrays
+    wavefronts: int = 0
+    excess: int = 0
+    sites: tuple[int, ...] = ()
+    same_sectors: bool = False
+    same_outputs: bool = False
+    refused: str | None = None
+
+
+@frozen
+class Advice:
+    """The layouts of one array that vary one pitch, "" where none is known. `sites` are the accesses of the original
+    text, which is the first of `trials`. `complete`: whether swizzles were chosen by the accesses of all workgroups,
+    not of the first alone, and for every pitch where conflicts remain."""
+
+    array: str
+    pitch: str
+    sites: tuple[Site, ...]
+    trials: tuple[Trial, ...]
+    complete: bool = True
+
+    @property
+    def written(self) -> Trial:
+        return self.trials[0]
+
+    @property
+    def best(self) -> Trial:
+        """The cheapest accepted layout; among equals, the one that changes the text least."""
+        return min((trial for trial in self.trials if trial.refused is None), key=self._cost)
+
+    @property
+    def best_pad(self) -> Trial:
+        """The cheapest accepted layout without a swizzle."""
+        plain = (trial for trial in self.trials if trial.refused is None and trial.swizzle is None)
+        return min(plain, key=self._cost)
+
+    def _cost(self, trial: Trial) -> tuple[int, bool, int]:
+        """What the search minimizes: wavefronts, then memory that is added. Narrower rows come last: other data may
+        need what this case leaves unused."""
+        return trial.wavefronts, trial.pitch < self.written.pitch, max(0, trial.bytes - self.written.bytes)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no layout is better than the original."""
+        return self.best is self.written
+
+    @property
+    def exact(self) -> bool:
+        """Whether no layout in the space that is searched takes fewer wavefronts than the best."""
+        return self.complete or not self.best.excess
+
+
+@frozen
+class Rewritten:
+    """The run of a text with another change than a layout, which `words` describe. The wavefronts and their excess are
+    those of all arrays. `refused` is as in `Trial`, and also says that nothing is saved."""
+
+    words: str
+    change: Change
+    wavefronts: int = 0
+    excess: int = 0
+    sectors: int = 0
+    bytes: int = 0
+    refused: str | None = None
+
+
+@frozen
+class AdviceReport:
+    """The advice for one case. `reasons` are sentences that say what was not tried, and why.
+
+    `run`: of the text as written, with its lanes counted, too. `together`: the best layouts of several arrays at once.
+    `rewrites`: other changes that were tried. `strides`: of the most scattered accesses to global memory. `residency`:
+    of the text as written, and with the patch if there is one. `predicted_us`: the same for the predicted time in
+    microseconds, if the costs of the device are known. `patch`: the change of the files, if one is better; `written`:
+    the files that were changed.
+    """
+
+    case: Case
+    run: Run
+    device: str
+    advice: tuple[Advice, ...]
+    reasons: tuple[str, ...]
+    together: Trial | None = None
+    patch: Patch = field(default_factory=lambda: Patch({}))
+    written: tuple[str, ...] = ()
+    rewrites: tuple[Rewritten, ...] = ()
+    strides: tuple[Stride, ...] = ()
+    residency: tuple[Residency, ...] = ()
+    predicted_us: tuple[float, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return all(advice.ok for advice in self.advice) and all(each.refused for each in self.rewrites)
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        return CaseOutcome.CLEAN if self.ok else CaseOutcome.FAILED
+
+    @property
+    def compared(self) -> Compared:
+        """Nothing: each layout is compared with the original text alone."""
+        return Compared()
