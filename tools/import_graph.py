@@ -83,7 +83,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.analysis": _LANGUAGE,
     "sim.instrument": _LANGUAGE,
     "sim.utilization": (*_LANGUAGE, "sim.machine", "sim.models"),
-    "sim.performance": _LANGUAGE,
+    "sim.performance": (*_LANGUAGE, "sim.analysis"),
     "sim.codegen": (*_LANGUAGE, "sim.machine", "sim.lowering", "sim.analysis", "sim.instrument", "sim.utilization"),
     "sim.bindings": ("sim.fast_dataclass", "sim.wgsl", "sim.ir", "sim.instrument"),
     "sim.launch": (*_PROGRAM, "sim.models", "sim.bindings"),

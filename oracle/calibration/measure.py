@@ -55,6 +55,8 @@ def calibrate(plan: Plan, progress: Callable[[int], None] = lambda done: None) -
     info = wgpu_client.require_adapter(plan.adapter)
     cores = plan.device.cores or 1
     points = list(_points(plan, cores, progress))
+    if len(points) < 2:
+        raise ValueError("fewer than two micro-benchmarks took long enough to be timed; use a larger --scale")
     begin = {"clock_mhz": _clock(points, cores)}
     fitted = fit(points, cores, begin)
     errors = left_out(points, cores, begin=begin)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import click
+
+from .options import JSON
 
 
 @click.command()
@@ -16,6 +19,7 @@ import click
 @click.option("--scale", type=click.FloatRange(0.001, 10), default=1.0, show_default=True,
               help="Length of the micro-benchmarks; 1 suits a GPU of 132 cores, 0.01 a software adapter.")  # fmt: skip
 @click.option("--rounds", type=click.IntRange(1, 1000), default=5, show_default=True, help="Rounds of timing.")
+@JSON
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def calibrate(
     file: Path,
@@ -25,6 +29,7 @@ def calibrate(
     name: str | None,
     scale: float,
     rounds: int,
+    as_json: bool,
 ) -> None:
     """Measure the costs of a device, and write them to FILE, a device profile for `--device FILE`.
 
@@ -35,7 +40,7 @@ def calibrate(
     from ..calibration.fit import NoSciPy
     from ..calibration.measure import Plan
     from ..calibration.measure import calibrate as measure
-    from ..calibration.report import calibration_lines
+    from ..calibration.report import calibration_entry, calibration_lines
     from ..errors import UsageError
 
     try:
@@ -53,6 +58,9 @@ def calibrate(
         write_profile(file, made, found.costs)
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    if as_json:
+        click.echo(json.dumps(calibration_entry(found, file), indent=2))
+        return
     for line in calibration_lines(found):
         click.echo(line)
     click.echo(f"wrote {file}")

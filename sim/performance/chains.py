@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import field
 from operator import attrgetter
 
+from ..analysis.lane_uniformity import find_uniformity
 from ..fast_dataclass import entity, frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
@@ -56,6 +57,7 @@ class RegionCosts:
 
 def region_costs(lowered: Lowered) -> list[RegionCosts]:
     """Return the costs of all regions of a program, each after its parent."""
+    find_uniformity(lowered.body, lowered.accesses, lowered.builder.slots, one_workgroup=True)
     walk = _Walk(lowered)
     walk.region(lowered.body, None, Moment())
     return walk.found
@@ -131,10 +133,12 @@ class _Walk:
             case ir.Load() | ir.Atomic() | ir.Store():
                 results = [] if isinstance(item, ir.Store) else item.results
                 return now, self._issue(item, cost_of_access(item, self._sites), results, costs, now)
-            case ir.Pick(result=result):
-                return now, self._issue(item, InstructionCost("local", "local"), [result], costs, now)
-            case ir.Put():
-                return now, self._issue(item, InstructionCost("local", "issue"), [], costs, now)
+            case ir.Pick(index=index, result=result):
+                kind = "local" if index.uniform else "local_scattered"
+                return now, self._issue(item, InstructionCost(kind, kind), [result], costs, now)
+            case ir.Put(index=index):
+                kind = "local" if index.uniform else "local_scattered_store"
+                return now, self._issue(item, InstructionCost(kind, "issue"), [], costs, now)
             case ir.Collective(results=results):
                 return now, self._issue(item, InstructionCost("subgroup", "subgroup"), results, costs, now)
             case ir.Barrier():

@@ -19,6 +19,7 @@ STEPS = {
     "storage_load": 250.0,
     "uniform_load": 30.0,
     "local": 40.0,
+    "local_scattered": 100.0,
     "workgroup_atomic": 80.0,
     "storage_atomic": 700.0,
     "barrier": 25.0,
@@ -30,7 +31,8 @@ STEPS = {
 ISSUED = (
     *("fp32", "fp32_divide", "fp16", "integer", "integer_multiply", "integer_divide", "special", "conversion"),
     *("bit_count", "branch", "loop", "workgroup_load", "workgroup_store", "storage_load", "storage_store"),
-    *("uniform_load", "local", "barrier", "subgroup", "workgroup_atomic", "storage_atomic"),
+    *("uniform_load", "local", "local_scattered", "local_scattered_store"),
+    *("barrier", "subgroup", "workgroup_atomic", "storage_atomic"),
 )
 
 _FREE = frozenset(("const", "input", "get", "bits", "result", "length", "pick"))

@@ -4,7 +4,9 @@ import pytest
 
 import bankshot
 from bankshot.sim.codegen.build import lowered
+from bankshot.sim.models.time_model import COSTS
 from bankshot.sim.performance.chains import RegionCosts, region_costs
+from bankshot.sim.performance.instruction_costs import ISSUED, STEPS
 from bankshot.sim.run.prepared import dispatch_of
 
 FRAME = """\
@@ -91,3 +93,17 @@ def test_regions_name_their_basic_blocks() -> None:
         ).work.issued["loop"]
         == 2 * 9
     )  # subgroups times iterations
+
+
+def test_an_array_at_an_index_that_lanes_share_is_told_from_one_at_their_own() -> None:
+    fill = "var own: array<u32, 8>; for (var k = 0u; k < 8u; k++) { own[k] = x[k]; } "
+    shared = costs(fill + "y[i] = own[x[0] & 7u];")
+    scattered = costs(fill + "y[i] = own[x[i] & 7u];")
+    assert (shared[0].issued["local"], shared[0].issued["local_scattered"]) == (1, 0)
+    assert (scattered[0].issued["local"], scattered[0].issued["local_scattered"]) == (0, 1)
+    assert scattered[0].chain["local_scattered"] == 1
+
+
+def test_every_class_and_step_has_a_cost_and_no_cost_is_without_one() -> None:
+    charged = {name for name in COSTS if name.startswith(("issue_", "latency_"))} - {"latency_l2", "latency_dram"}
+    assert charged == {*(f"issue_{each}" for each in ISSUED), *(f"latency_{each}" for each in STEPS)}
