@@ -106,10 +106,12 @@ def main() -> None:
     fitted = fit(known, CORES)
     print(f"fitted to {len(known)} micro-benchmarks: {bound_of(fitted.errors):.2f} holds 90%")
     found = list(points("families", measure_times.families()))
-    error_90 = bound_of(report(found, dict(fitted.costs)))
-    print(f"90% of the families' times are within a factor of {error_90:.2f}")
+    blind = [bound_of(report(found, dict(fitted.costs)))]
     if args.entries:
-        report(list(points("entries", measure_times.entries(args.entries))), dict(fitted.costs))
+        strangers = list(points("entries", measure_times.entries(args.entries)))
+        blind.append(bound_of(report(strangers, dict(fitted.costs))))
+    error_90 = round(max(blind), 2)
+    print(f"90% of the times of each set are within a factor of {error_90:.2f}")
     if args.write:
         header = table("calibration")[0].split("; ")
         adapter, _, driver = header[0].partition(", driver ")
