@@ -108,8 +108,8 @@ def main() -> None:
     found = list(points("families", measure_times.families()))
     blind = [bound_of(report(found, dict(fitted.costs)))]
     if args.entries:
-        strangers = list(points("entries", measure_times.entries(args.entries)))
-        blind.append(bound_of(report(strangers, dict(fitted.costs))))
+        others = list(points("entries", measure_times.entries(args.entries)))
+        blind.append(bound_of(report(others, dict(fitted.costs))))
     error_90 = round(max(blind), 2)
     print(f"90% of the times of each set are within a factor of {error_90:.2f}")
     if args.write:
