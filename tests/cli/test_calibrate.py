@@ -33,7 +33,7 @@ def calibrate(*args: str) -> tuple[int, str]:
 @pytest.mark.usefixtures("lavapipe", "few")
 def test_the_file_holds_every_cost_and_predicts(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    code, output = calibrate(str(file), "--adapter", "llvmpipe", "--cores", "2", "--scale", "0.02", "--rounds", "1")
+    code, output = calibrate(str(file), "--adapter", "llvmpipe", "--cores", "2", "--scale", "0.2", "--rounds", "1")
     assert code == 0, output
     assert f"wrote {file}" in output
     device = read_profile(file)
@@ -42,7 +42,7 @@ def test_the_file_holds_every_cost_and_predicts(tmp_path: Path) -> None:
     assert set(device.costs.costs) == set(COSTS)
     assert "llvmpipe" in device.costs.adapter
     assert (
-        device.costs.costs["issue_fp32"].command == "bankshot calibrate --base nvidia --cores 2 --scale 0.02 --rounds 1"
+        device.costs.costs["issue_fp32"].command == "bankshot calibrate --base nvidia --cores 2 --scale 0.2 --rounds 1"
     )
     (tmp_path / "k.wgsl").write_text(SHADER)
     ran = CliRunner().invoke(main, ["run", str(tmp_path / "k.wgsl"), "--grid", "1", "--bind", "y=zeros:u32:1",
@@ -59,7 +59,7 @@ def test_json_has_the_costs_and_the_errors(tmp_path: Path) -> None:
         "--cores",
         "2",
         "--scale",
-        "0.02",
+        "0.2",
         "--rounds",
         "1",
         "--json",
@@ -99,7 +99,7 @@ def test_without_scipy_the_message_says_what_to_install(tmp_path: Path, monkeypa
         raise fit.NoSciPy("calibrating needs SciPy: pip install 'bankshot[calibrate]'")
 
     monkeypatch.setattr(fit, "_least_squares", missing)
-    code, output = calibrate(str(tmp_path / "mine.toml"), "--adapter", "llvmpipe", "--scale", "0.02", "--rounds", "1")
+    code, output = calibrate(str(tmp_path / "mine.toml"), "--adapter", "llvmpipe", "--scale", "0.2", "--rounds", "1")
     assert code == 2
     assert "bankshot[calibrate]" in output
 
@@ -107,7 +107,7 @@ def test_without_scipy_the_message_says_what_to_install(tmp_path: Path, monkeypa
 @pytest.mark.usefixtures("lavapipe", "few")
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = tmp_path / "missing" / "mine.toml"
-    code, output = calibrate(str(file), "--adapter", "llvmpipe", "--cores", "2", "--scale", "0.02", "--rounds", "1")
+    code, output = calibrate(str(file), "--adapter", "llvmpipe", "--cores", "2", "--scale", "0.2", "--rounds", "1")
     assert code == 2
     assert str(file) in output
     assert "Traceback" not in output
