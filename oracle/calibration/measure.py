@@ -61,14 +61,18 @@ def calibrate(plan: Plan, progress: Callable[[int], None] = lambda done: None) -
     fitted = fit(points, cores, begin)
     errors = left_out(points, cores, begin=begin)
     source = f"fitted to {len(points)} micro-benchmarks"
-    values = {**fitted.costs, "error_90": bound_of(errors)}
-    costs = {
-        name: Cost(values[name], None if name in FIXED else fitted.spreads[name], source, plan.command)
-        for name in COSTS
-    }
+    costs = costs_of(fitted, bound_of(errors), source, plan.command)
     today = datetime.now(UTC).date().isoformat()
     measured = MeasuredCosts(costs, adapter=info.name, driver=info.driver, date=today, command=plan.command)
     return Calibration(measured, points, fitted, errors.tolist())
+
+
+def costs_of(fitted: Fit, error_90: float, source: str, command: str) -> dict[str, Cost]:
+    """Return the costs of a fit as a device file has them."""
+    values = {**fitted.costs, "error_90": error_90}
+    return {
+        name: Cost(values[name], None if name in FIXED else fitted.spreads[name], source, command) for name in COSTS
+    }
 
 
 def _points(plan: Plan, cores: int, progress: Callable[[int], None]) -> Iterator[Point]:

@@ -155,12 +155,11 @@ class Launch:
 
         The launch must have the probe `touched`.
         """
-        found: dict[str, NDArray[np.int64]] = {}
-        for bound in self._bound:
-            if bound.variable.space == "storage":
-                first = self._places[bound.variable.name] // 4
-                found[bound.variable.name] = np.flatnonzero(self._touched[first : first + -(-len(bound.data) // 4)])
-        return found
+        return {b.variable.name: self._words_of(b) for b in self._bound if b.variable.space == "storage"}
+
+    def _words_of(self, bound: Bound) -> NDArray[np.int64]:
+        first = self._places[bound.variable.name] // 4
+        return np.flatnonzero(self._touched[first : first + -(-len(bound.data) // 4)])
 
     def reach(self) -> dict[str, int]:
         """Return the byte after the last word of each storage buffer that was accessed; 0 where none was.
@@ -170,9 +169,8 @@ class Launch:
         return {b.variable.name: self._reached(b) for b in self._bound if b.variable.space == "storage"}
 
     def _reached(self, bound: Bound) -> int:
-        first, size = self._places[bound.variable.name] // 4, len(bound.data)
-        words = np.flatnonzero(self._touched[first : first + -(-size // 4)])
-        return min(size, 4 * int(words[-1]) + 4) if words.size else 0
+        words = self._words_of(bound)
+        return min(len(bound.data), 4 * int(words[-1]) + 4) if words.size else 0
 
     @property
     def invocations(self) -> int:

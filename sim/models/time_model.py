@@ -157,12 +157,10 @@ def predict(work: Work, device: Device) -> Prediction:
         raise ValueError(f"device {device.name} has no number of cores, so no time can be predicted")
     values, cores = {name: costs.value(name) for name in COSTS}, device.cores
 
-    def time(work: Work) -> float:
-        return float(predicted_us(work, values, cores)[0])
-
-    us, error = time(work), values["error_90"]
-    parts = {name: float(part) for name, part in predicted_us(work, values, cores)[1].items() if part > 0}
-    savings = {name: us - time(change(work)) for name, change in CHANGES.items()}
+    found, by_unit = predicted_us(work, values, cores)
+    us, error = float(found), values["error_90"]
+    parts = {name: float(part) for name, part in by_unit.items() if part > 0}
+    savings = {name: us - float(predicted_us(change(work), values, cores)[0]) for name, change in CHANGES.items()}
     saved = {name: each for name, each in savings.items() if each > _WORTH * us}
     return Prediction(us, us / error, us * error, parts, saved, costs.calibrated)
 

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bankshot
-from bankshot.oracle.calibration.fit import FIXED, Point, bound_of, fit
-from bankshot.oracle.calibration.measure import PROBES
+from bankshot.oracle.calibration.fit import Point, bound_of, fit
+from bankshot.oracle.calibration.measure import PROBES, costs_of
 from bankshot.sim.device_files import find, write_profile
 from bankshot.sim.models.costs import Cost, MeasuredCosts
-from bankshot.sim.models.time_model import COSTS, predicted_us
+from bankshot.sim.models.time_model import predicted_us
 from tests.hardware import measure_times
 from tests.hardware.measure_times import CORES, Item
 
@@ -116,14 +116,9 @@ def main() -> None:
         header = table("calibration")[0].split("; ")
         adapter, _, driver = header[0].partition(", driver ")
         source = f"fitted to the times of {len(known)} micro-benchmarks (tests/hardware/h200_times_calibration.csv)"
-        given = {
-            "error_90": "of the families of tests/hardware/h200_times_families.csv, none of which the fit has seen"
-        }
-        values = {**fitted.costs, "error_90": error_90}
-        costs = {
-            name: Cost(values[name], None if name in FIXED else fitted.spreads[name], given.get(name, source), COMMAND)
-            for name in COSTS
-        }
+        costs = costs_of(fitted, error_90, source, COMMAND)
+        where = "the larger one of tests/hardware/h200_times_families.csv and h200_times_entries.csv, unseen"
+        costs["error_90"] = Cost(error_90, None, where, COMMAND)
         measured = MeasuredCosts(costs, adapter=adapter, driver=driver, date=header[1], command=COMMAND)
         write_profile(args.write, find("nvidia").with_(name=args.write.stem), measured)
 
