@@ -6,6 +6,7 @@ for findings, then the reruns that give these verdicts, then those of changed te
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -101,7 +102,8 @@ def page(
     conditions: dict[str, Any],
 ) -> Iterator[str]:
     """Yield the lines of the page in Markdown. `lines`: the summary; `conditions`: what `HEAD` says."""
-    yield from (HEAD.format(**conditions), "```text", *lines, "```", "")
+    title, _, text = HEAD.format(**conditions).partition("\n\n")
+    yield from (title, "", *textwrap.wrap(text, 120), "", "```text", *lines, "```", "")
     yield from _repositories(rows, sources)
     yield from _slowest(slowest, sources)
     kinds = [*rows[0].simulator]

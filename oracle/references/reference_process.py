@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 _PROGRAM = "from bankshot.oracle.references.reference_process import main; main()"
 _MOST_SHOWN = 60  # characters of what a reference prints
+_SIMULATOR = __name__.removesuffix("oracle.references.reference_process") + "sim.launch"
 _process: ChildProcess | None = None
 
 
@@ -61,8 +63,17 @@ _folder: list[str] = []  # the folder whose modules may be imported
 
 def main() -> None:
     """Answer questions. What references print goes to a file, which is checked after each."""
+    sys.meta_path.insert(0, _WithoutSimulator())
     with tempfile.TemporaryFile() as printed:
         serve({"check": check, "call": call}, stdout=printed.fileno())
+
+
+class _WithoutSimulator(MetaPathFinder):
+    """Refuses to import what runs kernels: the simulator would be compared with itself."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname == _SIMULATOR:
+            raise ImportError("a reference cannot run the simulator, which would be compared with itself")
 
 
 def check(folder: str, path: str, name: str) -> None:

@@ -234,6 +234,14 @@ def hangs(arrays, dims):
 def closes(arrays, dims):
     os.closerange(3, 99)
     time.sleep(1e6)
+
+def simulates(arrays, dims):
+    import bankshot
+    kernel = "@group(0) @binding(0) var<storage, read_write> y: array<u32>; @compute @workgroup_size(1) fn f() {}"
+    return bankshot.simulate(kernel, grid=1, bindings={"y": np.zeros(3, np.uint32)}).outputs
+
+def masks(arrays, dims):
+    return {"y": np.ma.array(2 * arrays["x"], mask=[True, False, True])}
 """
 
 
@@ -260,6 +268,8 @@ def wild(tmp_path, monkeypatch):
         ("interrupts", "wild.py:2[0-9]+: interrupts fails: KeyboardInterrupt"),
         ("hangs", "wild.py: hangs: the process that ran it did not answer for 2 s and was ended; --limit"),
         ("closes", "wild.py: closes: the process that ran it (exited|died|did)"),
+        ("simulates", "simulates fails: ImportError: a reference cannot run the simulator, which would be"),
+        ("masks", "masks gives y as a masked array; give elements that nothing constrains an infinite bound instead"),
     ],
 )
 def test_what_a_reference_does_to_its_process_is_an_error_of_its_case(wild, monkeypatch, name, message, capfd):
