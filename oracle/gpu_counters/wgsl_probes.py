@@ -27,6 +27,7 @@ from ...sim.wgsl.text_edits import Edits
 from ..errors import UsageError
 from ..gpu_account.components import pieces
 from ..gpu_account.regions import Anchor
+from .access_path import AccessPath, element_count, runtime_array
 from .statements import can_end, header, loops, statements
 from .wgsl_templates import FUNCTION, HEAD, INPUTS, LOOP, TEXEL
 
@@ -117,24 +118,6 @@ def _refuse_samples(pipeline: typed.Pipeline) -> None:
             if isinstance(expr, typed.BuiltinCall) and expr.builtin.name.startswith(_SAMPLES):
                 where, what = _where(expr.span), "the implementation chooses which texels it reads"
                 raise UsageError(f"{where}: {expr.builtin.name} cannot be counted on a GPU: {what}")
-
-
-@frozen
-class _Path:
-    """A reference: a module-scope variable, a constant offset in bytes, and run-time indices.
-
-    `indices` has, for each, the name of the variable that keeps its value, and the stride in bytes.
-    """
-
-    variable: typed.Variable
-    type: t.Type
-    offset: int = 0
-    indices: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def address(self) -> str:
-        """The byte offset from the start of the variable, as a WGSL expression."""
-        return " + ".join([f"{self.offset}u", *(f"{stride}u * {name}" for name, stride in self.indices)])
 
 
 def _offsets(type_: t.Type) -> list[int]:
@@ -348,7 +331,7 @@ class _Writer:
         # An assignment to a swizzle makes one store for each component, all at one place in the source.
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:
             base = self._path(target.base)
-            paths = [self._element(base, component) for component in target.components]
+            paths = [base and base.element(component) for component in target.components]
         else:
             paths = [self._path(target)]
         for path in paths:
@@ -432,8 +415,8 @@ class _Writer:
             return
         kept = f"bankshot_at_{len(self._indices)}"
         self._indices[expr.index.span.start, expr.index.span.end] = kept
-        count = _count(base.type)
-        last = f"{count - 1}u" if count else f"arrayLength(&{_runtime_array(base.variable)}) - 1u"
+        count = element_count(base.type)
+        last = f"{count - 1}u" if count else f"arrayLength(&{runtime_array(base.variable)}) - 1u"
         kind = expr.index.type
         keep = f"fn {kept}_keep(i: {kind}) -> {kind} {{ {kept} = min(u32(i), {last}); return i; }}"
         self._made.append(f"var<private> {kept}: u32;\n{keep}")
@@ -470,67 +453,28 @@ class _Writer:
         folded = self._pipeline.fold(expr)
         return folded.value if isinstance(folded, typed.Const) else None
 
-    def _path(self, ref: typed.Expr) -> _Path | None:
+    def _path(self, ref: typed.Expr) -> AccessPath | None:
         """Return the path of a reference or pointer, None if it leads to memory that is not counted."""
         match ref:
             case typed.VarRef(var=var):
                 counted = var.space in _SPACES
-                return _Path(var, self._pipeline.store_types[var]) if counted else None
+                return AccessPath(var, self._pipeline.store_types[var]) if counted else None
             case typed.ValueRef(var=var):
                 return self._path(self._pointers[var]) if var in self._pointers else None
             case typed.AddressOf(ref=inner) | typed.Deref(pointer=inner):
                 return self._path(inner)
             case typed.Member(base=inner, index=index):
-                return self._member(self._path(inner), index)
+                base = self._path(inner)
+                return base and base.member(index)
             case typed.Swizzle(base=inner, components=(component,)):
-                return self._element(self._path(inner), component)
+                base = self._path(inner)
+                return base and base.element(component)
             case typed.Index(base=inner, index=index):
-                constant = self._constant(index)
-                if constant is not None:
-                    return self._element(self._path(inner), constant)
-                return self._element(self._path(inner), self._indices.get((index.span.start, index.span.end), ""))
+                base, constant = self._path(inner), self._constant(index)
+                kept = self._indices.get((index.span.start, index.span.end), "")
+                return base and base.element(kept if constant is None else constant)
             case _:
                 return None
-
-    def _member(self, base: _Path | None, index: int) -> _Path | None:
-        if base is None or not isinstance(base.type, t.Struct):
-            return None
-        member = base.type.members[index]
-        return _Path(base.variable, member.type, base.offset + member.offset, base.indices)
-
-    def _element(self, base: _Path | None, index: int | str) -> _Path | None:
-        if base is None:
-            return None
-        type_, stride = _element_of(base.type)
-        if isinstance(index, int):
-            return _Path(base.variable, type_, base.offset + index * stride, base.indices)
-        return _Path(base.variable, type_, base.offset, (*base.indices, (index, stride)))
-
-
-def _element_of(type_: t.Type) -> tuple[t.Type, int]:
-    """Return the type of an element, column or component, and its stride in bytes."""
-    match type_:
-        case t.Array(elem=elem):
-            return elem, t.stride_of(type_)
-        case t.Mat(rows=rows, elem=elem):
-            return t.Vec(rows, elem), t.stride_of(type_)
-        case t.Vec(elem=elem):
-            return elem, t.size_of(elem)
-        case _:
-            raise AssertionError(f"{type_} has no elements")
-
-
-def _count(type_: t.Type) -> int:
-    """Return the number of elements, columns or components, 0 for a runtime-sized array."""
-    match type_:
-        case t.Array(count=count):
-            return count if isinstance(count, int) else 0
-        case t.Mat(cols=cols):
-            return cols
-        case t.Vec(size=size):
-            return size
-        case _:
-            raise AssertionError(f"{type_} has no elements")
 
 
 def _texel_function(name: str, type_: t.Texture) -> str:
@@ -539,9 +483,3 @@ def _texel_function(name: str, type_: t.Texture) -> str:
     third = {"layer": f"textureNumLayers({name})", "sample": f"textureNumSamples({name})"}.get(shape.third or "", "1u")
     extent = f"textureDimensions({name}){', 1u' * (3 - shape.axes)}"
     return TEXEL.format(name=name, levels=levels, extent=extent, third=third)
-
-
-def _runtime_array(variable: typed.Variable) -> str:
-    if isinstance(variable.type, t.Struct):
-        return f"{variable.name}.{variable.type.members[-1].name}"
-    return variable.name
