@@ -197,7 +197,9 @@ def test_a_process_that_was_killed_has_measured_nothing(tmp_path):
     data.write()
     assert reach._combine([killed], tmp_path / "none", tmp_path) == set()
     assert reach._combine([killed, ended], tmp_path / "both", tmp_path) == {"source.py"}
-    assert reach._contexts(tmp_path / "both", "source.py") == {2: ["tests/test_a.py|tests/test_a.py::test_f"]}
+    assert reach._lines(tmp_path / "both") == {
+        "source.py": {"tests/test_a.py|tests/test_a.py::test_f": bytes([1 << 2])}
+    }
 
 
 def reached(small, before):

@@ -10,9 +10,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -35,6 +38,9 @@ disable_warnings = no-data-collected, module-not-measured
 # a file, and of what Numba compiles.
 _LEFT_OUT = ("adversary", "benchmarks", "conformance", "fuzz", "notebooks", "package", "tools", "test_layers.py",
              "test_strict_types.py", "hardware", "machine", "models", "scalar")  # fmt: skip
+
+_QUERY = """select path, context, numbits from line_bits
+join file on file_id = file.id join context on context_id = context.id"""
 
 
 @dataclass(frozen=True)
@@ -147,8 +153,13 @@ class Reach:
     def __init__(self, files: Sequence[Measured]) -> None:
         self.files = files
         self.seconds = {test: seconds for each in files for test, seconds in each.seconds.items()}
+        self._lines: defaultdict[str, list[tuple[Measured, dict[str, bytes]]]] = defaultdict(list)
+        for each in files:
+            for file, lines in _lines(each.data).items():
+                if file not in each.changed:
+                    self._lines[file].append((each, lines))
 
-    def tests(self, file: str, lines: Iterable[int], in_function: bool) -> set[str]:
+    def tests(self, file: str, lines: Sequence[int], in_function: bool) -> set[str]:
         """The tests that run one of these lines of a file.
 
         A line outside functions runs at import: its tests are those that run any other line of the file, and those of
@@ -156,17 +167,24 @@ class Reach:
         """
         direct, whole, touching = set[str](), set[str](), set[str]()
         room = f"tests/{file.split('/')[1]}/"
-        for each in self.files:
-            contexts = {} if file in each.changed else _contexts(each.data, file)
-            here = {context for line in lines for context in contexts.get(line, ())}
+        for each, contexts in self._lines.get(file, ()):
+            here = {context for context, bits in contexts.items() if any(_has(bits, line) for line in lines)}
             direct |= {context.partition("|")[2] for context in here if "|" in context}
             if each.file in here:
                 whole |= each.seconds.keys()
                 touching |= {test for test in each.seconds if test.startswith(room)}
-                touching |= {test.partition("|")[2] for found in contexts.values() for test in found if "|" in test}
+                touching |= {context.partition("|")[2] for context in contexts if "|" in context}
         return (direct | (whole if in_function else touching or whole)) & self.seconds.keys()
 
 
-@lru_cache(maxsize=400)  # mutants of a file come one after the other
-def _contexts(data: Path, file: str) -> dict[int, list[str]]:
-    return _read(data).contexts_by_lineno(file)
+def _lines(data: Path) -> dict[str, dict[str, bytes]]:
+    """The lines of each source that ran in each context, a bit each."""
+    found: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
+    with closing(sqlite3.connect(data)) as connection:
+        for path, context, bits in connection.execute(_QUERY):
+            found[path][context] = bits
+    return found
+
+
+def _has(bits: bytes, line: int) -> bool:
+    return line // 8 < len(bits) and bits[line // 8] >> line % 8 & 1 == 1
