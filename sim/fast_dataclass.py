@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
-from typing import Any, TypeVar, cast, dataclass_transform, overload
+from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
 
@@ -121,12 +121,12 @@ def _repr(self: Any) -> str:
 def _equal(self: Any, other: Any) -> bool:
     if self is other:
         return True
-    made = cast(Any, type(self))
+    made = self.__class__
     if type(other) is not made:
         return NotImplemented
     return bool(made._compared(self) == made._compared(other))
 
 
 def _hash(self: Any) -> int:
-    made = cast(Any, type(self))
+    made = self.__class__
     return hash(made._hashed(self))

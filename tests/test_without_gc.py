@@ -5,12 +5,14 @@ from __future__ import annotations
 import cProfile
 import gc
 import pstats
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Generator
 
 import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim import without_gc as without_gc_module
 from bankshot.sim.run.prepared import dispatch_of
 from bankshot.sim.without_gc import without_gc
 
@@ -63,3 +65,53 @@ def test_the_collector_is_left_as_it_was():
         bankshot.check(HEAD)
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """No frozen objects, and limits that a test can reach."""
+    monkeypatch.setattr(without_gc_module, "LARGE", 1000)
+    monkeypatch.setattr(without_gc_module, "MOST", 20_000)
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("collector")
+def test_many_new_objects_are_moved_to_the_oldest_generation():
+    with without_gc():
+        made = [[number] for number in range(2000)]
+    assert any(each is made for each in gc.get_objects(generation=2))
+    assert gc.get_freeze_count() == 0
+    with without_gc():
+        few = [[number] for number in range(100)]
+    assert not any(each is few for each in gc.get_objects(generation=2))
+
+
+@pytest.mark.usefixtures("collector")
+def test_garbage_among_moved_objects_has_a_limit():
+    made = [_cycles(1500) for _ in range(20)]
+    assert sum(each() is not None for each in made) < 14
+
+
+@pytest.mark.usefixtures("collector")
+def test_objects_that_the_caller_froze_stay_frozen():
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    made = _cycles(1500)
+    assert gc.get_freeze_count() > frozen / 2
+    gc.unfreeze()
+    gc.collect()
+    assert made() is None
+
+
+class _Node:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@without_gc()
+def _cycles(count: int) -> weakref.ref[_Node]:
+    """Make so many objects that only the collector frees."""
+    made = [_Node() for _ in range(count)]
+    return weakref.ref(made[0])

@@ -63,7 +63,7 @@ class SiteTable:
 
     def number(self, site: SourceSite) -> int:
         """Return the number of a site, the same for equal sites."""
-        if site not in self._numbers:
-            self._numbers[site] = len(self.rows)
+        number = self._numbers.setdefault(site, len(self.rows))
+        if number == len(self.rows):
             self.rows.append(site)
-        return self._numbers[site]
+        return number

@@ -323,23 +323,23 @@ class Return(Stmt):
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """List the operands of an expression, in the order of evaluation."""
-    match expr:
-        case Load() | AddressOf():
-            return (expr.ref,)
-        case Deref():
-            return (expr.pointer,)
-        case Index():
-            return (expr.base, expr.index)
-        case Member() | Swizzle():
-            return (expr.base,)
-        case ShortCircuit():
-            return (expr.left, expr.right)
-        case Convert():
-            return (expr.arg,)
-        case BuiltinCall() | Construct() | Call():
-            return tuple(expr.args)
-        case _:
-            return ()
+    listed = _CHILDREN.get(type(expr))
+    return () if listed is None else listed(expr)
+
+
+_CHILDREN: dict[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
+    Load: lambda expr: (expr.ref,),
+    AddressOf: lambda expr: (expr.ref,),
+    Deref: lambda expr: (expr.pointer,),
+    Index: lambda expr: (expr.base, expr.index),
+    Member: lambda expr: (expr.base,),
+    Swizzle: lambda expr: (expr.base,),
+    ShortCircuit: lambda expr: (expr.left, expr.right),
+    Convert: lambda expr: (expr.arg,),
+    BuiltinCall: lambda expr: tuple(expr.args),
+    Construct: lambda expr: tuple(expr.args),
+    Call: lambda expr: tuple(expr.args),
+}
 
 
 def operands(stmt: Stmt) -> tuple[Expr, ...]:

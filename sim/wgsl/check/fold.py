@@ -262,6 +262,8 @@ class Substitution:
 
     def expr(self, expr: typed.Expr, live: bool = True) -> typed.Expr:
         """Rebuild an expression without overrides; `live` False: without evaluating."""
+        if not self._values:
+            return expr  # the checker has folded it
         if isinstance(expr, typed.ShortCircuit):
             left = self.expr(expr.left, live)
             right = self.expr(expr.right, live and not decides(expr.op, left))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 from ..diagnostics import WgslError, fail
 from ..source import LINE_BREAKS, Source, Span
@@ -121,8 +121,8 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
     match = _TOKEN.match
     position = 0
     while True:
-        found = cast(re.Match[str], match(text, position))
-        group = cast(str, found.lastgroup)  # the pattern matches any character
+        found: Any = match(text, position)  # the pattern matches any character
+        group: str = found.lastgroup
         start, position = found.span(group)
         word = text[start:position]
         if group == "word":
