@@ -79,7 +79,8 @@ class Pitch:
 
     `now` is its value as written, in elements. `to` makes the change that sets another value, of at least `least`.
     `moved` sets it by a function of each index, None where the text does not allow that, or the quantity is a pad.
-    `of_rows`: it is the length of the innermost arrays of an array of arrays.
+    `of_rows`: it is the length of the innermost arrays of an array of arrays. `is_hidden`: no constant in the indices
+    tells it.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Pitch:
     least: int = 0
     moved: Callable[[int], Change] | None = None
     of_rows: bool = False
+    is_hidden: bool = False
 
     @property
     def by_function(self) -> Pitch | None:
@@ -204,7 +206,7 @@ class Layouts:
         """Return the pitch of an array whose rows of `pitch` elements, `width` of them in use, no constant in its
         indices tells; none where the text does not allow a change."""
         to = self._mover(pitch)
-        return [Pitch(f"pitch of {self.array}", pitch, to, width)] if to else []
+        return [Pitch(f"pitch of {self.array}", pitch, to, width, is_hidden=True)] if to else []
 
     def _mover(self, pitch: int) -> Callable[[int], Change] | None:
         """Return what moves rows of `pitch` elements apart by a function of each index, None where it cannot."""

@@ -166,8 +166,10 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reaso
     for pitch in pitches or [None]:
         say(f"trying other layouts of {array}")
         trials = bench.pitched(layouts, pitch, options)
-        if pitch and _half_applied(trials) and not any(each and each.moved for each in pitches):
-            pitches += bench.hidden(layouts)
+        if pitch and _half_applied(trials):
+            if not any(each and (each.moved or each.is_hidden) for each in pitches):
+                pitches += bench.hidden(layouts)
+            trials = [trials[0], *(_explained(trial, pitch) for trial in trials[1:])]
         accepted = [trial for trial in trials if trial.refused is None]
         if not accepted:
             reasons.append(f"no layout of {array} is accepted, nor is the text as written: {trials[0].refused}")
@@ -196,6 +198,11 @@ def _half_applied(trials: Sequence[Trial]) -> bool:
     """
     written, *tried = trials
     return written.refused is None and any(trial.differs and trial.pitch > written.pitch for trial in tried)
+
+
+def _explained(trial: Trial, pitch: Pitch) -> Trial:
+    """Return a trial that says why a pitch that is only a part of what the text says changes what the kernel does."""
+    return replace(trial, refused=f"{pitch.name} is not all that places its rows") if trial.differs else trial
 
 
 def _values(pitch: Pitch, options: Options) -> range:
