@@ -23,13 +23,15 @@ class Trial:
     """The run of one layout, of the text with `change`. `pitch` is 0 where none is known.
 
     `sites` are the wavefronts of each access to the array, in the order of `Advice.sites`.
-    `refused` says why the layout is not accepted; if it could not run at all, the figures are 0.
+    `refused` says why the layout is not accepted; if it could not run at all, the figures are 0. `differs`: because the
+    change alters what the kernel does, rather than that it takes too much memory.
     """
 
     pitch: int
     swizzle: Swizzle | None = None
     change: Change = field(default_factory=Change)
     words: int = 0  # 32-bit words of the array
+    row: int = 0  # elements of the innermost arrays of an array of arrays, 0 for another array
     bytes: int = 0  # workgroup memory of all arrays
     wavefronts: int = 0
     excess: int = 0
@@ -37,6 +39,7 @@ class Trial:
     same_sectors: bool = False
     same_outputs: bool = False
     refused: str | None = None
+    differs: bool = False
 
 
 @frozen

@@ -6,6 +6,9 @@ Rows can be moved apart by changing the *pitch*, the number of elements from one
     the inner length of an array of arrays                          var<workgroup> tile: array<array<f32, 32>, 32>;
     one factor, a constant, in every index of the array             tile[row * TILE + column]
 
+Whatever brings an index about, a function of it can move rows, too: `index / 17u * 18u + index % 17u`. That keeps the
+meaning of every text, but adds a division. It is for pitches that the text states otherwise, as in a helper function.
+
 Elements can be swizzled (see `swizzles`) if every use of the array is an index, of any form: each goes through a
 function that the change adds to the module. A swizzle permutes elements, whatever the indices mean. A pitch preserves
 the meaning only if rows do not overlap, which the search checks by running it.
@@ -16,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from itertools import count
+from itertools import count, pairwise
+from math import prod
 
 from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import types as t
@@ -27,6 +31,7 @@ from ...sim.wgsl.syntax import tree as s
 from ...sim.wgsl.syntax.parser import parse
 from ...sim.wgsl.text_edits import Replacement, replaced
 from ...sim.wgsl.typed import Const, Index, Module, OverrideRef, Pipeline, every_expression, expressions
+from .index_terms import factors_of, levels, terms_of
 from .swizzles import Swizzle
 from .value_flow import Flow, nodes
 
@@ -49,6 +54,12 @@ class Change:
         edits = tuple(edit for edit in other.edits if edit[0] not in replaced_too)
         return Change(self.edits + edits, self.functions + other.functions, {**self.overrides, **other.overrides})
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether an edit is within the span that another replaces."""
+        spans = sorted((span.start, span.end) for span, _ in self.edits)
+        return any(after[0] < before[1] for before, after in pairwise(spans))
+
     def module(self, module: Module) -> Module:
         """Apply the edits to a module, keeping its line numbers, and check the result. Raises `WgslError`."""
         if not self.edits and not self.functions:
@@ -67,12 +78,23 @@ class Pitch:
     """A quantity in the text that determines the pitch of an array.
 
     `now` is its value as written, in elements. `to` makes the change that sets another value, of at least `least`.
+    `moved` sets it by a function of each index, None where the text does not allow that, or the quantity is a pad.
+    `of_rows`: it is the length of the innermost arrays of an array of arrays. `is_hidden`: no constant in the indices
+    tells it.
     """
 
     name: str
     now: int
     to: Callable[[int], Change]
     least: int = 0
+    moved: Callable[[int], Change] | None = None
+    of_rows: bool = False
+    is_hidden: bool = False
+
+    @property
+    def by_function(self) -> Pitch | None:
+        """The same pitch, set by a function of each index."""
+        return Pitch(self.name, self.now, self.moved, self.least) if self.moved else None
 
 
 class Layouts:
@@ -83,11 +105,16 @@ class Layouts:
         self.pipeline = pipeline
         self.array = array
         self.reasons: list[str] = []
-        self._values: dict[str, int] = {}
+        self._values: dict[str, Const | None] = {}
         self.tree = parse(module.source)
         decls = [d for d in self.tree.decls if isinstance(d, s.GlobalDecl)]
         self.decl = next(d for d in decls if d.name == array and d.keyword == "var")
         self._constants = {d.name: d for d in decls if d.keyword in ("const", "override")}
+        held = next(type_ for v, type_ in pipeline.store_types.items() if v.name == array)
+        assert isinstance(held, t.Array)
+        self.counts = counts_of(held)
+        if has_arrays(rows_of(held)[0].elem):
+            self.reasons.append(f"{array} has structures: layouts of arrays in a structure are not searched")
 
     # ---- pitches ----
 
@@ -98,7 +125,7 @@ class Layouts:
             return [self._named(only)] if made and type(made.value) is int else []
         named = [self._named(name) for name in self._pure_constants()]
         inner = self._inner_length()
-        written = None if named or inner else self._written()
+        written = self._written(named)
         return [*named, *(p for p in (inner, written) if p)]
 
     def _pure_constants(self) -> list[str]:
@@ -116,40 +143,52 @@ class Layouts:
 
     def _named(self, name: str) -> Pitch:
         decl = self._constants[name]
-        if decl.keyword == "override":
-            return Pitch(name, self.value(name), lambda value: Change(overrides={name: value}))
+        now = self.value(name)
         init = decl.init
+        moved = self._mover(now) if name in self._factor_texts else None
+        if decl.keyword == "override":
+            return Pitch(name, now, lambda value: Change(overrides={name: value}), moved=moved)
         assert init is not None
         declared = decl.type is not None
-        return Pitch(name, self.value(name), lambda value: Change(((init.span, self._number(init, declared, value)),)))
+
+        def to(value: int) -> Change:
+            return Change(((init.span, self._number(init, declared, value)),))
+
+        return Pitch(name, now, to, moved=moved)
 
     def _inner_length(self) -> Pitch | None:
-        """Return the inner length of `array<array<T, length>, rows>` as a pitch, None for other types."""
-        outer = self.decl.type
-        inner = outer.args[0] if outer is not None and outer.name == "array" and outer.args else None
-        if not (isinstance(inner, s.Ident) and inner.name == "array" and inner.args):
+        """Return the length of the innermost arrays of an array of arrays as a pitch, None for other types."""
+        size = self._size
+        if len(self.counts) < 2 or size is None:
             return None
-        span = inner.args[1].span
-        return Pitch(f"row length of {self.array}", self.value(span.text), lambda to: Change(((span, str(to)),)))
+        span = size.span
+        return Pitch(
+            f"row length of {self.array}", self.counts[-1], lambda to: Change(((span, str(to)),)), of_rows=True
+        )
 
     @property
     def _size(self) -> s.Expr | None:
-        """The number of elements in the declaration, None where its type is an alias."""
-        type_ = self.decl.type
-        return type_.args[1] if type_ and type_.args and type_.args[1:] else None
+        """The number of elements of the innermost arrays in the declaration, None where an alias has it."""
+        type_, size = self.decl.type, None
+        for _ in self.counts:
+            if not (isinstance(type_, s.Ident) and type_.name == "array" and type_.args and type_.args[1:]):
+                return None
+            type_, size = type_.args
+        return size
 
-    def _written(self) -> Pitch | None:
-        """Return the common factor of every index as a pitch, for a module without a constant for the pitch alone."""
+    def _written(self, named: Sequence[Pitch]) -> Pitch | None:
+        """Return the common factor of every index as a pitch, unless a constant for the pitch alone is as small."""
         size = self._size
         if not self.indices or size is None:
             return None
         if any(inner is not n and inner in self.indices for n in self.indices for inner in nodes(n.index)):
-            self.reasons.append(
-                f"an index of {self.array} is itself read from {self.array}, so its pitch is not varied"
-            )
+            if not named:
+                self.reasons.append(
+                    f"an index of {self.array} is itself read from {self.array}, so its pitch is not varied"
+                )
             return None
-        text = self._common_factor(self.indices)
-        if text is None:
+        text = self._common_factor(self.indices, quiet=bool(named or self.reasons) or len(self.counts) > 1)
+        if text is None or any(pitch.now <= self.value(text) for pitch in named):
             return None
         now, written = self.value(text), size.span.text
         offsets = {node.span: node for node in Flow(self.tree).offsets(self.array)}
@@ -161,33 +200,60 @@ class Layouts:
             edits = tuple((node.span, self._with_factor(node, text, factor)) for node in placed)
             return Change((*edits, (size.span, f"({written}) / {text} * {factor}")))
 
-        return Pitch(f"{text} in indices of {self.array}", now, to)
+        return Pitch(f"{text} in indices of {self.array}", now, to, moved=self._mover(now))
 
-    def padded(self, pitch: int, width: int) -> Pitch | None:
-        """Return the pitch of an array whose rows of `pitch` elements, `width` of them in use, are known from its
-        accesses alone."""
+    def hidden(self, pitch: int, width: int) -> list[Pitch]:
+        """Return the pitch of an array whose rows of `pitch` elements, `width` of them in use, no constant in its
+        indices tells; none where the text does not allow a change."""
+        to = self._mover(pitch)
+        return [Pitch(f"pitch of {self.array}", pitch, to, width, is_hidden=True)] if to else []
+
+    def _mover(self, pitch: int) -> Callable[[int], Change] | None:
+        """Return what moves rows of `pitch` elements apart by a function of each index, None where it cannot."""
         size = self._size
-        if not self.indices or size is None or self.row:
+        if not self.indices or size is None or pitch < 1:
             return None
-        rows = self.value(size.span.text) // pitch
+        rows, written = -(-self.counts[-1] // pitch), size.span.text
+        literal = not any(isinstance(each, s.Ident) for each in nodes(size))
+        up = "" if self.counts[-1] % pitch == 0 else f" + {pitch - 1}"
 
         def to(value: int) -> Change:
             packed = f"index / {pitch}u * {value}u + index % {pitch}u"
-            return self._through("packed", f"return {packed};") + Change(((size.span, str(rows * value)),))
+            count = f"{rows * value}" if literal else f"(({written}){up}) / {pitch} * {value}"
+            return self._through("packed", f"return {packed};") + Change(((size.span, count),))
 
-        return Pitch(f"pitch of {self.array}", pitch, to, width)
+        return to
 
-    def change(self, pitch: Pitch | None, value: int, swizzle: Swizzle | None = None) -> Change:
-        """Return the change that sets `pitch` to a value and swizzles the elements."""
-        change = Change() if pitch is None or value == pitch.now else pitch.to(value)
-        return change if swizzle is None else self._swizzled(swizzle, value if self.row else 0) + change
+    @cached_property
+    def _products(self) -> list[s.Binary]:
+        """The products and left shifts in expressions that decide an index."""
+        found = (node for source in Flow(self.tree).sources(self.array) for node in nodes(source))
+        return [node for node in found if isinstance(node, s.Binary) and node.op in ("*", "<<")]
 
-    def _swizzled(self, swizzle: Swizzle, row: int) -> Change:
-        """Return the change that swizzles the elements. `row`: the elements of a row of an array of arrays, else 0."""
+    @property
+    def _factor_texts(self) -> set[str]:
+        return {side.span.text for each in self._products for side in (each.left, each.right) if each.op == "*"}
+
+    @property
+    def factors(self) -> set[int]:
+        """The constants that something is multiplied by on its way to an index, by `*` or `<<`."""
+        found: set[int | None] = set()
+        for each in self._products:
+            right = self._constant(each.right)
+            found |= {right, self._constant(each.left)} if each.op == "*" else {right and 1 << right % 32}
+        return {each for each in found if each}
+
+    def change(self, pitch: Pitch | None, value: int) -> Change:
+        """Return the change that sets `pitch` to a value."""
+        return Change() if pitch is None or value == pitch.now else pitch.to(value)
+
+    def swizzled(self, change: Change, swizzle: Swizzle, row: int) -> Change:
+        """Return a change that also swizzles the elements. `row`: the elements of a row of an array of arrays after
+        the change, else 0."""
         if not row:
-            return self._through("at", f"return {swizzle.text('index', 'u')};")
+            return self._through("at", f"return {swizzle.text('index', 'u')};") + change
         body = f"let index = row * {row}u + column; return ({swizzle.text('index', 'u')}) % {row}u;"
-        return self._through("at", body, "row: u32, column: u32")
+        return self._through("at", body, "row: u32, column: u32") + change
 
     def _through(self, suffix: str, body: str, parameters: str = "index: u32") -> Change:
         """Return the change that sends every index through a function, with the row's before it if there are two."""
@@ -197,12 +263,19 @@ class Layouts:
         for node in self.indices:
             index = node.index.span
             before, after = self._conversion(index)
-            if isinstance(node.base, s.Index) and self.row:
-                row = node.base.index.span
-                before = f"{row.text.join(self._conversion(row))}, {before}"
+            if "," in parameters:
+                before = f"{self._row_text(node)}, {before}"
             edits.append((_empty(index.source, index.start), f"{name}({before}"))
             edits.append((_empty(index.source, index.end), f"{after})"))
         return Change(tuple(edits), ((self.decl.span.start, f"fn {name}({parameters}) -> u32 {{ {body} }}"),))
+
+    def _row_text(self, node: s.Index) -> str:
+        """Return the text of the number of an element's row, counted over all arrays around it."""
+        outer, at = levels(node)[1][:-1], ""
+        for level, each in enumerate(outer):
+            text = each.index.span.text.join(self._conversion(each.index.span))
+            at = f"({at}) * {self.counts[level]}u + {text}" if level else text
+        return at
 
     def _conversion(self, index: Span) -> tuple[str, str]:
         """Return what to write before and after an index for a u32."""
@@ -226,17 +299,20 @@ class Layouts:
 
     def value(self, text: str) -> int:
         """Evaluate an integer expression of module-scope constants in the pipeline."""
-        if text not in self._values:
-            made = self._folded(text)
-            assert made is not None, text
-            self._values[text] = made.value
-        return self._values[text]
+        made = self._folded(text)
+        assert made is not None, text
+        return made.value
 
     def _folded(self, text: str) -> Const | None:
         """Evaluate an expression with every declaration of the module in scope.
 
         The result is None if the expression uses an override that the entry point does not, which has no value.
         """
+        if text not in self._values:
+            self._values[text] = self._evaluated(text)
+        return self._values[text]
+
+    def _evaluated(self, text: str) -> Const | None:
         source = self.module.source
         probed = check(Source(f"{source.text}\noverride {_PROBE} = {text};", source.name, source.origin))
         values = {override.name: value for override, value in self.pipeline.values.items()}
@@ -258,54 +334,66 @@ class Layouts:
     # ---- indices ----
 
     @cached_property
-    def row(self) -> int | None:
-        """The elements of a row of an array of arrays, None for another array."""
-        inner = self._inner_length()
-        return inner and inner.now
-
-    @cached_property
     def indices(self) -> tuple[s.Index, ...]:
         """Every index of an element of the array; empty, with a reason, if the array is used otherwise."""
-        depth = 1 if self._inner_length() is None else 2
-        found = [n for n in nodes(self.tree) if isinstance(n, s.Index) and _depth(n, self.array) == depth]
-        mentions = sum(isinstance(n, s.Ident) and n.name == self.array for n in nodes(self.tree))
-        if mentions != len(found):
-            self.reasons.append(f"not every use of {self.array} has {depth} ind{'ices' if depth == 2 else 'ex'}")
+        declared = (n for n in nodes(self.tree) if isinstance(n, s.LocalDecl | s.Param) and n.name == self.array)
+        if again := next(declared, None):
+            self.reasons.append(f"{_line(again.span)} declares another {self.array}, so no index is changed")
             return ()
-        return tuple(found)
+        names = [n for n in nodes(self.tree) if isinstance(n, s.Ident) and n.name == self.array]
+        chains = [levels(n) for n in nodes(self.tree) if isinstance(n, s.Index)]
+        found = {name: chain for name, chain in chains if name and len(chain) == len(self.counts)}
+        if whole := next((name for name in names if name not in found), None):
+            what = f"an array in {self.array}" if len(self.counts) > 1 else self.array
+            self.reasons.append(
+                f"{_line(whole.span)} uses {what} as a whole, by a pointer or as a value: no index is changed"
+            )
+            return ()
+        return tuple(found[name][-1] for name in names)
 
-    def _common_factor(self, indices: Sequence[s.Index]) -> str | None:
-        """Return the one constant that is a factor in each index, None with a reason if there is none or several."""
+    def _common_factor(self, indices: Sequence[s.Index], quiet: bool) -> str | None:
+        """Return the one constant that is a factor in each index, None with a reason if there is none or several.
+
+        `quiet`: without a reason, as another pitch is known.
+        """
         common: set[str] = set()
         for number, node in enumerate(indices):
             factors = {
-                f.span.text for term in terms_of(node.index) for f in _factors(term) if self._is_constant(f, term)
+                f.span.text for term in terms_of(node.index) for f in factors_of(term) if self._is_constant(f, term)
             }
             common = common & factors if number else factors
             if not common:
-                place, what = node.span.place, node.span.text
-                self.reasons.append(f"{place.file}:{place.line}: the index of {what} is not row * PITCH + column")
+                if not quiet:
+                    text = node.span.text
+                    self.reasons.append(f"{_line(node.span)}: the index of {text} is not row * PITCH + column")
                 return None
         least = min(common, key=self.value, default=None)
         if len(common) > 1 and self._share_a_term(indices, common):
-            self.reasons.append(f"several constants could be the pitch of {self.array}: {', '.join(sorted(common))}")
+            if not quiet:
+                self.reasons.append(
+                    f"several constants could be the pitch of {self.array}: {', '.join(sorted(common))}"
+                )
             return None
         return least  # larger ones are starts of several buffers
 
     def _share_a_term(self, indices: Sequence[s.Index], constants: Collection[str]) -> bool:
         """Whether two of these constants are factors of one term, or one is no multiple of the least."""
         values = sorted(map(self.value, constants))
-        written = ([f.span.text for f in _factors(term)] for node in indices for term in terms_of(node.index))
+        written = ([f.span.text for f in factors_of(term)] for node in indices for term in terms_of(node.index))
         shared = any(sum(text in constants for text in texts) > 1 for texts in written)
         return shared or any(value % values[0] for value in values)
 
     def _is_constant(self, factor: s.Expr, term: s.Expr) -> bool:
         """Return whether it is one of several factors, made of literals and module-scope constants only."""
-        return factor is not term and self._is_known(factor)
+        return factor is not term and self._constant(factor) is not None
 
-    def _is_known(self, node: s.Expr) -> bool:
+    def _constant(self, node: s.Expr) -> int | None:
+        """Return the positive integer that an expression of literals and module-scope constants is, None for others."""
         parts = [n for n in nodes(node) if not isinstance(n, s.Binary | s.Paren | s.Literal)]
-        return all(isinstance(n, s.Ident) and n.name in self._constants for n in parts)
+        if not all(isinstance(n, s.Ident) and n.name in self._constants for n in parts):
+            return None
+        made = self._folded(node.span.text)
+        return made.value if made and type(made.value) is int and made.value > 0 else None
 
     def _with_factor(self, index: s.Expr, pitch: str, factor: str) -> str:
         """Return the text of an index with `factor` for `pitch`, also in constants that are several pitches, such as
@@ -314,7 +402,7 @@ class Layouts:
         rows: list[str] = []
         columns: list[str] = []
         for term in terms_of(index):
-            factors = _factors(term)
+            factors = factors_of(term)
             scaled = next((f for f in factors if f.span.text == pitch), None) or self._scaled(term, now)
             if scaled is None:
                 columns.append(term.span.text)
@@ -326,8 +414,7 @@ class Layouts:
 
     def _scaled(self, term: s.Expr, pitch: int) -> s.Expr | None:
         """Return the factor of a term that is a constant and several pitches, None if there is none."""
-        known = (f for f in _factors(term) if self._is_known(f))
-        return next((f for f in known if (value := self.value(f.span.text)) and value % pitch == 0), None)
+        return next((f for f in factors_of(term) if (value := self._constant(f)) and value % pitch == 0), None)
 
 
 # ---- splitting and rewriting indices -----------------------------------------------------------------
@@ -337,41 +424,30 @@ def _empty(source: Source, place: int) -> Span:
     return Span(source, place, place)
 
 
-def terms_of(node: s.Expr) -> list[s.Expr]:
-    """Return the terms of a sum."""
-    return _operands(node, "+")
+def _line(span: Span) -> str:
+    place = span.place
+    return f"{place.file}:{place.line}"
 
 
-def _factors(node: s.Expr) -> list[s.Expr]:
-    """Return the factors of a product."""
-    return _operands(node, "*")
+def counts_of(held: t.Type) -> tuple[int, ...]:
+    """Return the lengths of an array and of the arrays that are its elements, outermost first."""
+    counts: list[int] = []
+    while isinstance(held, t.Array):
+        assert isinstance(held.count, int)  # the pipeline has the values of overrides
+        counts.append(held.count)
+        held = held.elem
+    return tuple(counts)
 
 
-def _operands(node: s.Expr, op: str) -> list[s.Expr]:
-    bare = node
-    while isinstance(bare, s.Paren):
-        bare = bare.inner
-    if isinstance(bare, s.Binary) and bare.op == op:
-        return _operands(bare.left, op) + _operands(bare.right, op)
-    return [node]
-
-
-def _depth(node: s.Expr, array: str) -> int | None:
-    """Return how many indices follow `array`, None if the expression does not index `array`."""
-    depth = 0
-    while isinstance(node, s.Index):
-        node, depth = node.base, depth + 1
-    return depth if isinstance(node, s.Ident) and node.name == array else None
+def has_arrays(held: t.Type) -> bool:
+    """Whether a type is a structure with an array as a member."""
+    return isinstance(held, t.Struct) and any(isinstance(member.type, t.Array) for member in held.members)
 
 
 def rows_of(held: t.Type) -> tuple[t.Array, int]:
-    """Return an array, or the type of the rows of an array of arrays, and the number of elements in all."""
+    """Return the innermost array type of an array, and the number of its elements in all."""
+    counts = counts_of(held)
     assert isinstance(held, t.Array)
-    if not isinstance(held.elem, t.Array):
-        return held, _count(held)
-    return held.elem, _count(held) * _count(held.elem)
-
-
-def _count(array: t.Array) -> int:
-    assert isinstance(array.count, int)  # the pipeline has the values of overrides
-    return array.count
+    while isinstance(held.elem, t.Array):
+        held = held.elem
+    return held, prod(counts)

@@ -8,7 +8,7 @@ accesses of all workgroups were recorded, the result is the best of the space th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from math import prod
@@ -30,7 +30,7 @@ from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from ..patch_files import write_patch
 from .advice import Advice, AdviceReport, Rewritten, Trial
-from .array_layouts import Change, Layouts, Pitch, rows_of
+from .array_layouts import Change, Layouts, Pitch, counts_of, has_arrays, rows_of
 from .bank_patterns import Patterns, patterns_of
 from .limits import Stride, residency, scattered, strides
 from .rewrites import Rewrite, rewrites
@@ -52,7 +52,7 @@ _ROWS_OF_STRIDES = 1 << 14  # recorded of the first workgroup
 _ROWS_OF_ALL = 1 << 20  # recorded of all workgroups, else of the first
 _MOST_WORK = 1 << 28  # addresses that a search of the swizzles of all pitches looks at
 _Recorded = tuple[Patterns, int, bool]  # of all workgroups, or of the first
-_Chosen = tuple[int, Swizzle | None, bool]  # as `best_of_pitches` says
+_Chosen = tuple[Trial, Swizzle | None, bool]  # as `best_of_pitches` says
 SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
 
@@ -89,7 +89,9 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     arrays = bench.arrays
     if options.array is not None and options.array not in arrays:
         raise UsageError(f"--array {options.array}: the arrays in workgroup memory are {', '.join(arrays) or 'none'}")
-    reasons = [] if arrays else [f"{bench.run.pipeline.entry.name} uses no array in workgroup memory"]
+    reasons = bench.structures
+    if not arrays and not reasons:
+        reasons = [f"{bench.run.pipeline.entry.name} uses no array in workgroup memory"]
     advice: list[Advice] = []
     for array in arrays if options.array is None else [options.array]:
         layouts = Layouts(bench.module, bench.run.pipeline, array)
@@ -101,7 +103,7 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
             reasons += layouts.reasons or ([] if found else [f"no layout of {array} has fewer bank conflicts"])
     if options.pitch is not None and not any(each.pitch == options.pitch for each in advice):
         raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
-    better = [each for each in advice if not each.ok]
+    better = _best_of_arrays([each for each in advice if not each.ok])
     together = bench.together(better) if len(better) > 1 else None
     tried = _rewritten(bench, say) if options.array is None and options.pitch is None else ()
     change = _cheapest(bench.run, better, together, tried)
@@ -122,6 +124,13 @@ def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
     return tuple(bench.rewritten(each) for each in rewrites(layouts, bench.run.pipeline))
 
 
+def _best_of_arrays(better: Sequence[Advice]) -> list[Advice]:
+    """Return the best advice for each array, which may have several pitches."""
+    cheapest = sorted(better, key=lambda each: (each.best.wavefronts, each.best.bytes))
+    first = {each.array: each for each in reversed(cheapest)}
+    return [each for each in better if each is first[each.array]]
+
+
 def _cheapest(run: Run, better: Sequence[Advice], together: Trial | None, tried: Sequence[Rewritten]) -> Change | None:
     """Return the change with the fewest wavefronts and sectors: of the best layouts, or of a rewrite."""
     written = int(run.counters["shared_wavefronts"] + run.counters["global_sectors"])
@@ -130,7 +139,7 @@ def _cheapest(run: Run, better: Sequence[Advice], together: Trial | None, tried:
         saved = sum(each.written.wavefronts for each in better) - together.wavefronts
         found.insert(0, (written - saved, together.change))
     else:
-        found = [(written - a.written.wavefronts + a.best.wavefronts, a.best.change) for a in better[:1]] + found
+        found = [(written - a.written.wavefronts + a.best.wavefronts, a.best.change) for a in better] + found
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
@@ -151,16 +160,16 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reaso
     makes its outputs differ from run to run.
     """
     array = layouts.array
-    for pitch in layouts.pitches(options.pitch) or [bench.padded(layouts)]:
+    pitches: list[Pitch | None] = [*layouts.pitches(options.pitch)]
+    if options.pitch is None and all(pitch and pitch.of_rows for pitch in pitches):
+        pitches += bench.hidden(layouts)
+    for pitch in pitches or [None]:
         say(f"trying other layouts of {array}")
-
-        def tried(value: int, swizzle: Swizzle | None = None, pitch: Pitch | None = pitch) -> Trial:
-            return bench.trial([array], value, swizzle, lambda: layouts.change(pitch, value, swizzle))
-
-        now = pitch.now if pitch else 0
-        trials = [tried(now)]
-        if pitch:
-            trials += [tried(value) for value in _values(pitch, options) if value != now]
+        trials = bench.pitched(layouts, pitch, options)
+        if pitch and _half_applied(trials):
+            if not any(each and (each.moved or each.is_hidden) for each in pitches):
+                pitches += bench.hidden(layouts)
+            trials = [trials[0], *(_explained(trial, pitch) for trial in trials[1:])]
         accepted = [trial for trial in trials if trial.refused is None]
         if not accepted:
             reasons.append(f"no layout of {array} is accepted, nor is the text as written: {trials[0].refused}")
@@ -169,17 +178,31 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reaso
         complete = True
         for start in (trials[0], narrowest)[: 1 + (narrowest is not trials[0])]:
             if start.excess and layouts.indices:
-                swizzle, whole = bench.best_swizzle(layouts, start)
+                swizzle, whole = bench.best_swizzle(array, start)
                 complete &= whole
-                trials += [tried(start.pitch, swizzle)] if swizzle else []
+                trials += [bench.swizzled(layouts, start, swizzle)] if swizzle else []
         others = [trial for trial in accepted if trial not in (trials[0], narrowest)]
         least = min((trial for trial in trials if trial.refused is None), key=lambda trial: trial.wavefronts)
         if others and least.excess and layouts.indices:
-            value, swizzle, searched = bench.best_of_pitches(layouts, narrowest, others, least.wavefronts)
+            start, swizzle, searched = bench.best_of_pitches(array, narrowest, others, least.wavefronts)
             complete &= searched
-            trials += [tried(value, swizzle)] if swizzle else []
+            trials += [bench.swizzled(layouts, start, swizzle)] if swizzle else []
         if len(trials) > 1:
             yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials), complete)
+
+
+def _half_applied(trials: Sequence[Trial]) -> bool:
+    """Whether rows that are further apart change what the kernel does: then only a part of the text has changed.
+
+    The first of `trials` is the text as written.
+    """
+    written, *tried = trials
+    return written.refused is None and any(trial.differs and trial.pitch > written.pitch for trial in tried)
+
+
+def _explained(trial: Trial, pitch: Pitch) -> Trial:
+    """Return a trial that says why a pitch that is only a part of what the text says changes what the kernel does."""
+    return replace(trial, refused=f"{pitch.name} is not all that places its rows") if trial.differs else trial
 
 
 def _values(pitch: Pitch, options: Options) -> range:
@@ -219,6 +242,15 @@ class _Bench:
         stored = self.run.pipeline.store_types.items()
         return [v.name for v, type_ in stored if v.space == "workgroup" and isinstance(type_, t.Array)]
 
+    @property
+    def structures(self) -> list[str]:
+        """A sentence for each structure in workgroup memory that has an array."""
+        stored = self.run.pipeline.store_types.items()
+        found = [
+            v.name for v, held in stored if v.space == "workgroup" and isinstance(held, t.Struct) and has_arrays(held)
+        ]
+        return [f"{name} is a structure: layouts of arrays in a structure are not searched" for name in found]
+
     def sites(self, arrays: Collection[str], run: Run | None = None) -> tuple[Site, ...]:
         """Return the accesses to `arrays` that cost wavefronts, in source order."""
         return tuple(site for site in (run or self.run).sites if site.name in arrays and site.shared_requests)
@@ -251,36 +283,67 @@ class _Bench:
         size = self.run.device.subgroup_size
         return strides(requests(log.rows, log.probes, self.run.program.sites, size)) if log else ()
 
+    def pitched(self, layouts: Layouts, pitch: Pitch | None, options: Options) -> list[Trial]:
+        """Run the text as written, and with each value of a pitch.
+
+        Rows that are further apart keep every output. If a run says otherwise, the text has more that depends on the
+        pitch than the change of it found, so that a function of each index moves the rows in its place.
+        """
+        if pitch is None:
+            return [self.trial([layouts.array], 0, Change())]
+        values = [value for value in _values(pitch, options) if value != pitch.now]
+        written, *tried = [self._at(layouts, pitch, value) for value in (pitch.now, *values)]
+        moved = pitch.by_function
+        proven = any(trial.refused is None and trial.pitch > pitch.now for trial in tried)
+        unknown = not proven and written.refused is None and any(trial.differs for trial in tried)
+        if moved and (unknown or _half_applied([written, *tried])):
+            again = [self._at(layouts, moved, value) for value in values]
+            tried = max(tried, again, key=lambda trials: sum(trial.refused is None for trial in trials))
+        return [written, *tried]
+
+    def _at(self, layouts: Layouts, pitch: Pitch, value: int) -> Trial:
+        return self.trial([layouts.array], value, layouts.change(pitch, value))
+
+    def swizzled(self, layouts: Layouts, start: Trial, swizzle: Swizzle) -> Trial:
+        """Run a layout with its elements swizzled."""
+        change = layouts.swizzled(start.change, swizzle, start.row)
+        return self.trial([layouts.array], start.pitch, change, swizzle)
+
     def together(self, advice: Sequence[Advice]) -> Trial:
         """Run the best layouts of several arrays at once."""
         change = reduce(add, (each.best.change for each in advice))
-        return self.trial([each.array for each in advice], 0, None, lambda: change)
+        if change.overlaps:
+            return Trial(0, refused="two of the changes are of one place in the text")
+        return self.trial([each.array for each in advice], 0, change)
 
-    def trial(self, arrays: Collection[str], pitch: int, swizzle: Swizzle | None, make: Callable[[], Change]) -> Trial:
+    def trial(self, arrays: Collection[str], pitch: int, change: Change, swizzle: Swizzle | None = None) -> Trial:
         """Run one layout, and count for `arrays`. If it is not accepted, the trial says why."""
         try:
-            change = make()
             module = change.module(self.module)
             if self.bytes(change) > self._most_bytes:
                 return Trial(pitch, swizzle, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
             run = self._simulate(module, dict(change.overrides))
         except WgslError as error:
-            return Trial(pitch, swizzle, refused=error.diagnostics[0].message)
+            return Trial(pitch, swizzle, refused=error.diagnostics[0].message, differs=True)
         sites = self.sites(arrays, run)
         same_sectors = run.counters["global_sectors"] == self.run.counters["global_sectors"]
         same_outputs = all(_bits(run.outputs[key]) == _bits(value) for key, value in self.run.outputs.items())
+        refused = _difference(same_outputs, same_sectors) or self._new_finding(module, dict(change.overrides))
+        stored = [held for v, held in run.pipeline.store_types.items() if v.name in arrays]
         return Trial(
             pitch=pitch,
             swizzle=swizzle,
             change=change,
-            words=sum(-(-t.size_of(held) // _WORD) for v, held in run.pipeline.store_types.items() if v.name in arrays),
+            words=sum(-(-t.size_of(held) // _WORD) for held in stored),
+            row=counts_of(stored[0])[-1] if len(counts_of(stored[0])) > 1 else 0,
             bytes=run.pipeline.workgroup_bytes,
             wavefronts=sum(site.shared_wavefronts for site in sites),
             excess=sum(site.shared_wavefronts - site.shared_ideal_wavefronts for site in sites),
             sites=tuple(site.shared_wavefronts for site in sites),
             same_sectors=same_sectors,
             same_outputs=same_outputs,
-            refused=_difference(same_outputs, same_sectors) or self._new_finding(module, dict(change.overrides)),
+            refused=refused,
+            differs=refused is not None,
         )
 
     def rewritten(self, rewrite: Rewrite) -> Rewritten:
@@ -303,45 +366,55 @@ class _Bench:
         excess = wavefronts - int(run.counters["shared_ideal_wavefronts"])
         return Rewritten(words, change, wavefronts, excess, sectors, run.pipeline.workgroup_bytes, refused)
 
-    def best_swizzle(self, layouts: Layouts, trial: Trial) -> tuple[Swizzle | None, bool]:
+    def best_swizzle(self, array: str, trial: Trial) -> tuple[Swizzle | None, bool]:
         """Return the swizzle of a trial's text with the fewest wavefronts, if one saves any; and whether the accesses
         of all workgroups decided, not of the first alone.
 
         Among equals, the simplest.
         """
-        patterns, length, whole = self._patterns(layouts.array, trial)
-        return Space(patterns, length, trial.pitch if layouts.row else length).best()[0], whole
+        patterns, length, whole = self._patterns(array, trial)
+        return Space(patterns, length, trial.row or length).best()[0], whole
 
-    def best_of_pitches(self, layouts: Layouts, base: Trial, others: Sequence[Trial], least: int) -> _Chosen:
-        """Return the pitch of `others` and its swizzle with the fewest wavefronts, if fewer than `least`; and whether
+    def best_of_pitches(self, array: str, base: Trial, others: Sequence[Trial], least: int) -> _Chosen:
+        """Return the layout of `others` and its swizzle with the fewest wavefronts, if fewer than `least`; and whether
         all were searched, by the accesses of all workgroups to the layout `base`."""
-        recorded = self._patterns(layouts.array, base)
-        pitch, best, complete, work = 0, None, recorded[2], 0
+        recorded = self._patterns(array, base)
+        start, best, complete, work = base, None, recorded[2], 0
         for trial in others:
-            patterns, length, whole = self._moved(layouts.array, base, trial, recorded)
-            space = Space(patterns, length, trial.pitch if layouts.row else length)
+            patterns, length, whole = self._moved(array, base, trial, recorded)
+            space = Space(patterns, length, trial.row or length)
             work, complete = work + space.work, complete and whole
             if work > _MOST_WORK:
-                return pitch, best, False
+                return start, best, False
             swizzle, least = space.best(least)
-            pitch, best = (trial.pitch, swizzle) if swizzle else (pitch, best)
-        return pitch, best, complete
+            start, best = (trial, swizzle) if swizzle else (start, best)
+        return start, best, complete
 
     def _moved(self, array: str, base: Trial, trial: Trial, recorded: _Recorded) -> _Recorded:
         """Return the accesses of `base` in another layout's rows, or that layout's own if more than rows move."""
         patterns, length, whole = recorded
         moved = patterns.with_pitch(base.pitch, trial.pitch)
-        if moved is None or length % base.pitch or (whole and moved.wavefronts() != trial.wavefronts):
+        if moved is None or (base.row or length) % base.pitch or (whole and moved.wavefronts() != trial.wavefronts):
             return self._patterns(array, trial)
         return moved, length // base.pitch * trial.pitch, whole
 
-    def padded(self, layouts: Layouts) -> Pitch | None:
-        """Return the pitch of an array whose accesses leave out the end of each row, None for another."""
+    def hidden(self, layouts: Layouts) -> list[Pitch]:
+        """Return a pitch that the indices do not show, if there is one: of an array whose accesses leave out the end of
+        each row, or one of the factors on the way to its indices, as in a helper function, that ends most conflicts."""
         if not layouts.indices or not self.sites([layouts.array]):
-            return None
-        patterns, length, _ = self._patterns(layouts.array, Trial(0))
+            return []
+        patterns, length, _ = self._patterns(layouts.array, self.trial([layouts.array], 0, Change()))
+        row = layouts.counts[-1]
         rows = patterns.padded_rows(length)
-        return layouts.padded(*rows) if rows else None
+        if rows and row % rows[0] == 0 and (len(layouts.counts) == 1 or rows[0] < row):
+            return layouts.hidden(*rows)
+        least, best = patterns.wavefronts(), 0
+        for pitch in sorted(each for each in layouts.factors if 2 < each < row and row % each == 0):
+            for wider in range(pitch + 1, pitch + SPREAD + 1):
+                moved = patterns.with_pitch(pitch, wider)
+                if moved and (cost := moved.wavefronts()) < least:
+                    least, best = cost, pitch
+        return layouts.hidden(best, best) if best else []
 
     def _patterns(self, array: str, trial: Trial) -> _Recorded:
         """Return the accesses to an array in a trial's text, the number of its elements, and whether the accesses are

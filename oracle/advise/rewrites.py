@@ -18,7 +18,8 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.source import Span
 from ...sim.wgsl.syntax import tree as s
 from ...sim.wgsl.typed import Pipeline
-from .array_layouts import Change, Layouts, terms_of
+from .array_layouts import Change, Layouts
+from .index_terms import terms_of
 from .value_flow import nodes
 
 _WIDTHS = (4, 2)

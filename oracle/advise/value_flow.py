@@ -59,6 +59,7 @@ class Flow:
     def __init__(self, module: s.Module) -> None:
         self.functions = {d.name: d for d in module.decls if isinstance(d, s.Function)}
         self.uses: dict[tuple[str, str], list[Use]] = defaultdict(list)  # by (function, name)
+        self._given: dict[Sink, list[tuple[str, s.Expr]]] = defaultdict(list)  # values, with the functions they are in
         self._function = ""
         self._locals: set[str] = set()
         for decl in module.decls:
@@ -88,6 +89,20 @@ class Flow:
                     found.indexed |= sink.kind == "index"
         return found
 
+    def sources(self, array: str) -> Iterator[s.Expr]:
+        """Yield each expression whose value decides an index of `array`, directly or through names and calls."""
+        todo, seen = [Sink("index", array)], {Sink("index", array)}
+        for sink in todo:
+            for function, value in self._given[sink]:
+                yield value
+                for node in nodes(value):
+                    if isinstance(node, s.Ident):
+                        for where in (function, ""):
+                            named = Sink("name", node.name, where)
+                            if named not in seen:
+                                seen.add(named)
+                                todo.append(named)
+
     def offsets(self, array: str) -> Iterator[s.Expr]:
         """Yield each value of a `let` or a parameter that is added to indices of `array`, and has no other use."""
         for function in self.functions.values():
@@ -112,7 +127,7 @@ class Flow:
             self._expr(decl.type, Sink("size", decl.name))
             self._expr(decl.init, OTHER)
         else:
-            self._expr(decl.init, Sink("name", decl.name))
+            self._give(decl.init, Sink("name", decl.name))
 
     def _enter(self, function: s.Function) -> None:
         self._function = function.name
@@ -126,13 +141,13 @@ class Flow:
         match node:
             case s.LocalDecl():
                 self._expr(node.type, OTHER)
-                self._expr(node.init, Sink("name", node.name, self._function))
+                self._give(node.init, Sink("name", node.name, self._function))
             case s.Assign(target=s.Ident(name=name)) if name in self._locals:
-                self._expr(node.value, Sink("name", name, self._function), node.op == "*=")
+                self._give(node.value, Sink("name", name, self._function), node.op == "*=")
             case s.Increment(target=s.Ident()):
                 pass
             case s.Return():
-                self._expr(node.value, Sink("name", self._function))
+                self._give(node.value, Sink("name", self._function))
             case s.Expr():
                 self._expr(node, OTHER)
             case _:
@@ -140,6 +155,12 @@ class Flow:
                     self._all(part)
 
     # ---- expressions ----
+
+    def _give(self, node: s.Expr | None, sink: Sink, factor: bool = False) -> None:
+        """Visit an expression whose value goes to a sink."""
+        if node is not None:
+            self._given[sink].append((self._function, node))
+        self._expr(node, sink, factor)
 
     def _expr(self, node: s.Expr | None, sink: Sink, factor: bool = False) -> None:
         match node:
@@ -151,11 +172,11 @@ class Flow:
             case s.Call(callee=callee, args=args) if callee.name in self.functions:
                 self.uses["", callee.name].append(Use(sink, factor, callee.span))
                 for param, arg in zip(self.functions[callee.name].params, args, strict=False):
-                    self._expr(arg, Sink("name", param.name, callee.name))
+                    self._give(arg, Sink("name", param.name, callee.name))
             case s.Index(base=base, index=index):
                 self._expr(base, OTHER)
                 root = root_of(base)
-                self._expr(index, OTHER if root is None or root in self._locals else Sink("index", root))
+                self._give(index, OTHER if root is None or root in self._locals else Sink("index", root))
             case s.Binary(op=op, left=left, right=right):
                 # A divisor or an operand of a comparison is more than a distance between rows.
                 through = OTHER if op in COMPARISONS else sink

@@ -33,22 +33,21 @@ class Patch:
         """Return both patches as one. Where two change the same characters, the first stays."""
         files = dict(self.files)
         for name, added in other.files.items():
-            kept = list(files.get(name, ()))
-            for each in added:
-                if not any(_clash(each, known) for known in kept):
-                    kept.append(each)
-            files[name] = tuple(kept)
+            known = files.get(name, ())
+            files[name] = (*known, *(each for each in added if not any(_clash(each, one) for one in known)))
         return Patch(files, tuple(dict.fromkeys((*self.unmapped, *other.unmapped))))
 
 
 def patch_of(source: Source, proposals: Iterable[Proposal]) -> Patch:
-    """Return proposals for a text as changes of the files that it came from."""
+    """Return proposals for a text as changes of the files that it came from, each as a whole or not at all."""
     patch = Patch({})
     for proposal in proposals:
+        files: dict[str, tuple[Replacement, ...]] = {}
         try:
             for each in proposal.replacements:
                 name, change = _in_file(source, each)
-                patch |= Patch({name: (change,)})
+                files[name] = (*files.get(name, ()), change)
+            patch |= Patch(files)
         except _Unmapped as reason:
             patch |= Patch({}, (f"{proposal.words}: {reason}",))
     return patch

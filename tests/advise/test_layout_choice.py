@@ -262,10 +262,9 @@ def bench(patterns, length):
     return SimpleNamespace(_patterns=lambda array, trial: (patterns, length, True))
 
 
-def best_swizzle(rows, length, pitch=0, row=False, stride=4):
+def best_swizzle(rows, length, row=0, stride=4):
     made = patterns_of([request(each, stride) for each in rows], stride, NVIDIA)
-    layouts = SimpleNamespace(array="tile", row=row)
-    found, whole = layout_search._Bench.best_swizzle(bench(made, length), layouts, trial(pitch, 0))
+    found, whole = layout_search._Bench.best_swizzle(bench(made, length), "tile", Trial(0, row=row))
     assert whole
     return found
 
@@ -279,9 +278,9 @@ def test_the_simplest_swizzle_with_the_fewest_wavefronts_is_the_best():
 
 def test_a_swizzle_stays_within_the_rows_of_an_array_of_rows():
     column = np.where(LANES < 4, 128 * LANES, -1)
-    assert best_swizzle([column], 128, pitch=32, row=True) == Swizzle((Term(5, 2),))
-    assert best_swizzle([column], 128, pitch=2, row=True).block == 2
-    assert best_swizzle([column], 128, pitch=33, row=True) is None
+    assert best_swizzle([column], 128, row=32) == Swizzle((Term(5, 2),))
+    assert best_swizzle([column], 128, row=2).block == 2
+    assert best_swizzle([column], 128, row=33) is None
 
 
 def test_elements_of_less_than_a_word_move_in_words():

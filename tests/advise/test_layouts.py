@@ -93,7 +93,9 @@ def test_the_text_of_a_change(name):
     found = layouts(declared, index)
     (only,) = found.pitches()
     assert (only.name, only.now, found.reasons) == (pitch, now, [])
-    change = found.change(only, value, swizzle)
+    change = found.change(only, value)
+    if swizzle:
+        change = found.swizzled(change, swizzle, value if "nested" in name else 0)
     assert change.module(found.module).source.text == WGSL.format(
         declared=new_declared.replace("{{", "{").replace("}}", "}"), index=new_index
     )

@@ -217,3 +217,31 @@ def test_a_diff_of_a_file_elsewhere_and_without_a_last_line_break(tmp_path, monk
     monkeypatch.chdir(tmp_path / "sub")
     shown = file.as_posix().lstrip("/")
     assert unified(Patch({str(file): (Replacement(2, 3, "c"),)})) == f"--- a/{shown}\n+++ b/{shown}\n{changes}"
+
+
+class Changed:
+    """A proposal of several changes."""
+
+    words = "the change"
+
+    def __init__(self, *replacements: Replacement) -> None:
+        self.replacements = replacements
+
+
+def test_insertions_of_one_proposal_at_one_place_all_stay(tmp_path) -> None:
+    """Two calls around one index end at one place."""
+    file = tmp_path / "k.wgsl"
+    file.write_text("a = t[i];")
+    calls = [Replacement(6, 6, "f("), Replacement(6, 6, "g("), Replacement(7, 7, ")"), Replacement(7, 7, ")")]
+    found = patch_of(Source(file.read_text(), str(file)), [Changed(*calls)])
+    assert changed_files(found) == {str(file): ("a = t[i];", "a = t[f(g(i))];")}
+
+
+def test_a_proposal_is_made_as_a_whole_or_not_at_all(tmp_path) -> None:
+    """The second of its lines is in no file."""
+    file = tmp_path / "k.wgsl"
+    file.write_text("a = b;\n")
+    source = Source("a = b;\nc = d;\n", str(file))
+    found = patch_of(source, [Changed(Replacement(4, 5, "e"), Replacement(11, 12, "f"))])
+    assert dict(found.files) == {}
+    assert len(found.unmapped) == 1

@@ -120,6 +120,9 @@ E, W, L = Spread(1, 0.9, 1.1), Spread(1.5, 1.4, 1.6), Spread(0.5, 0.4, 0.6)  # e
         (timing.between(1.5, 2), [Spread(1.4949, 1.4, 1.6)], "partly"),  # faster, by less
         (timing.between(1.1, 1.2), [W], "partly"),  # faster, by more
         (timing.between(1.1, 1.2), [E], "refuted"),
+        (timing.between(1.1, 1.2), [Spread(1, 0.9, 1.15)], "not decidable"),  # it may be as fast as claimed
+        (timing.between(0.8, 0.95), [E], "not decidable"),
+        (timing.between(0.8, 0.9), [E], "refuted"),
         (timing.between(1.4, 1.6), [W, L], "partly"),
     ],
 )
@@ -147,6 +150,16 @@ def test_times_decide_as_far_as_gpus_agree(tables, found, verdict):
     assert decision.verdict == verdict
     assert decision.finding.startswith("4 loads")
     assert ("--claim 000.6d" in decision.needs) == (verdict == "not decidable")
+
+
+def test_a_range_that_reaches_the_claim_needs_times_with_less_spread(tables):
+    """Of medians 10 and 10, from 9 to 11, one may be 1.2 times as fast as the other."""
+    tables({GPU: times(10, 10, spread=1)})
+    decision = timing.decide(PAIRS, timing.between(1.2, 1.3), "n loads", "000.6d")
+    assert (decision.verdict, decision.needs) == (
+        "not decidable",
+        "times with less spread, by `python -m tools.claims.measure --claim 000.6d`",
+    )
 
 
 def test_a_finding_shows_each_device_its_driver_and_spread(tables):

@@ -167,14 +167,17 @@ def faster(found: Sequence[Spread]) -> Verdict:
 
 def between(least: float, most: float) -> Rule:
     """Confirmed if `after` is as many times as fast as claimed in each pair, rounded to hundredths; partly if it is so
-    in some, or faster in some by less or by more; else refuted."""
+    in some, or faster in some by less or by more; not decidable if no median says so, but a range reaches what is
+    claimed; else refuted."""
 
     def rule(found: Sequence[Spread]) -> Verdict:
         inside = [least <= round(each.median, 2) <= most for each in found]
         if all(inside):
             return Verdict.CONFIRMED
-        wins = [each.low > 1 for each in found]
-        return Verdict.PARTLY if any(inside) or any(wins) else Verdict.REFUTED
+        if any(inside) or any(each.low > 1 for each in found):
+            return Verdict.PARTLY
+        reached = any(each.low < most and least < each.high for each in found)
+        return Verdict.UNDECIDABLE if reached else Verdict.REFUTED
 
     return rule
 
@@ -199,6 +202,8 @@ def decide(pairs: Sequence[Pair], rule: Rule, counts: str, claim: str, **figures
     if not verdicts:
         return Decision(Verdict.UNDECIDABLE, said, figures, needs(claim))
     verdict = verdicts[0] if len(set(verdicts)) == 1 else Verdict.PARTLY
+    if verdict is Verdict.UNDECIDABLE:
+        return Decision(verdict, said, figures, f"times with less spread, by `{command(claim)}`")
     return Decision(verdict, said, figures)
 
 
