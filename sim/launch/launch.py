@@ -166,13 +166,13 @@ class Launch:
         first = self._places[bound.variable.name] // 4
         return self._touched[first : first + -(-len(bound.data) // 4)]
 
-    def atomic_operations(self) -> dict[str, NDArray[np.uint8]]:
-        """Return how many atomic read-modify-writes changed each word of each storage buffer; 127 stands for more.
+    def atomic_operations(self, name: str) -> NDArray[np.uint8]:
+        """Return how many atomic read-modify-writes changed each word of a storage buffer; 127 stands for more.
 
         The launch must have the probe `touched`.
         """
-        buffers = (bound for bound in self._bound if bound.variable.space == "storage")
-        return {bound.variable.name: self._notes_of(bound) >> np.uint8(1) for bound in buffers}
+        bound = next(each for each in self._bound if each.variable.name == name)
+        return self._notes_of(bound) >> np.uint8(1)
 
     def reach(self) -> dict[str, int]:
         """Return the byte after the last word of each storage buffer that was accessed; 0 where none was.

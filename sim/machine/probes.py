@@ -379,7 +379,7 @@ def note_cached(regs, row, config, entry, workgroups_per_batch, probes_at):
     sector, line = p.rules[row[field.SLOT], at.SECTOR] >> half, p.rules[row[field.SLOT], at.LINE] >> half
     words = (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
     cache = p.writers[len(p.writers) - at.CACHE_SIZE :]
-    missed, last = np.int64(0), np.int64(-1)
+    missed, last, found = np.int64(0), np.int64(-1), p.bounds[row[field.SLOT]]
     for lane in range(workgroups_per_batch * config[at.LANES]):
         address = np.uint32(addresses[lane] + extra)
         if address > limit or mask[lane] == 0:
@@ -395,7 +395,9 @@ def note_cached(regs, row, config, entry, workgroups_per_batch, probes_at):
             if p.writers[place] < p.writers[at_line]:
                 p.writers[place] = cache[at.CACHE_INSERTED]
                 missed += 1
-    p.bounds[row[field.SLOT], at.OUTSIDE] += missed
+    found[at.MISSED] += missed
+    found[at.DELAYED] += missed > 0
+    found[at.EXECUTED] += last >= 0
 
 
 @inlined

@@ -96,8 +96,8 @@ class Work:
     `resident`: workgroups of it that a core holds. `issued`: instructions of subgroups by class. `chain`: steps that
     depend on each other, by kind, of one workgroup on average; `longest`: of the workgroup that takes the most.
     `footprint`: bytes of the distinct lines of storage; `moved`: by device memory, if none stay in the L2 cache.
-    `missed`: share of loaded sectors that the core's cache does not hold. `atomic_turns`: of the busiest part of the
-    L2 cache.
+    `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
+    `atomic_turns`: of the busiest part of the L2 cache.
     """
 
     workgroups: int
@@ -120,6 +120,7 @@ class Work:
     footprint: float
     moved: float
     missed: float
+    delayed: float
     atomic_sectors: float
     atomic_turns: float
     workgroup_atomic_turns: float
@@ -242,7 +243,7 @@ def _dram(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
     """Chains of the workgroups that a core runs one after the other."""
-    missed = work.missed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work, costs))
+    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work, costs))
     chain, longest = (
         sum(costs[f"latency_{step}"] * count for step, count in steps.items()) + steps.get("storage_load", 0.0) * missed
         for steps in (work.chain, work.longest)

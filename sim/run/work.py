@@ -27,6 +27,7 @@ from .site import Site, site_counters
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
 _REDUCTIONS = _SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
+_SAMPLED = frozenset(("touched", "cached", "sectors", "lanes"))
 _APART = 0.7  # a growth from which on the workgroups of a core have data of their own
 _CHUNK = 64  # words that one part of the L2 cache serves
 _GRANULE = 16  # words that device memory moves at once
@@ -61,14 +62,17 @@ def work_of(
     issued, chain, longest = _executed(region_costs(program), dispatch, blocks, count)
     used = used_atomics(program)
     resident = max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups)
-    sample = _sample(dispatch, min(resident, -(-grid // (device.cores or 1)))) if grid else Sample({}, {}, {})
+    sharing = min(resident, -(-grid // (device.cores or 1)))
+    atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
+    changed = frozenset(row.name or "" for row in atomics if row.space == "storage")
+    sample = _sample(dispatch, sharing, changed) if grid else Sample({}, {}, {}, {})
     loads = [row for row in rows if row.space == "storage" and row.kind == "load"]
     stores = [row for row in rows if row.space == "storage" and row.kind == "store"]
-    atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
     plain = [row for row in rows if row.kind in ("load", "store")]
     misses = [row.global_sectors * sample.missed.get(row.site, 1.0) for row in loads]
     requested, missed = sum(row.global_sectors for row in loads), sum(misses)
     ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
+    delayed = sum(row.global_requests * sample.delayed.get(row.site, 1.0) for row in loads)
     footprint, moved = _footprint(dispatch, rows, sample, scale)
     passes, turns = _storage_atomics(atomics, used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
@@ -93,6 +97,7 @@ def work_of(
         footprint=footprint,
         moved=moved,
         missed=missed / requested if requested else 0.0,
+        delayed=delayed / max(1, sum(row.global_requests for row in loads)),
         atomic_sectors=passes,
         atomic_turns=turns,
         workgroup_atomic_turns=scale * sum(_turns(row, used) for row in atomics if row.space == "workgroup"),
@@ -130,6 +135,9 @@ def _executed(
         for step, steps in region.chain.items():
             chain[step] += steps * its.mean
             longest[step] += steps * its.longest
+    if subgroups == 1:  # a compiler leaves out barriers that only one subgroup would wait for
+        for counts in (issued, chain, longest):
+            counts.pop("barrier", None)
     return {kind: n for kind, n in issued.items() if n}, chain, longest
 
 
@@ -197,31 +205,37 @@ class Spread:
 
 @frozen
 class Sample:
-    """What two neighbouring workgroups access: `missed`, the share of the sectors of each load that the cache of a core
-    does not hold; how each buffer's sectors are spread; and the contention for each buffer that atomic operations
-    change."""
+    """What two neighbouring workgroups access.
+
+    `missed`: of the sectors of each load, the share that the cache of a core does not hold; `delayed`: of its
+    executions, the share that waits for such a sector. `spreads`: of each buffer. `contention`: for each buffer that
+    atomic operations change.
+    """
 
     missed: Mapping[SourceSite, float]
+    delayed: Mapping[SourceSite, float]
     spreads: Mapping[str, Spread]
     contention: Mapping[str, Contention]
 
 
-def _sample(dispatch: Dispatch, resident: int) -> Sample:
-    """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache."""
+def _sample(dispatch: Dispatch, resident: int, changed: frozenset[str]) -> Sample:
+    """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache;
+    `changed`: buffers that atomic operations change."""
     last = prod(dispatch.grid) - 1
     middle = (last + 1) // 2
-    launch, missed = _first_workgroup(dispatch, middle, resident)
-    second = _launch(dispatch, min(middle + 1, last), frozenset(("touched",)), launch.device_memory)
+    launch, missed, delayed = _first_workgroup(dispatch, middle, resident)
+    second = _launch(dispatch, min(middle + 1, last), launch.device_memory)
     second.run()
     words, others = launch.touched_words(), second.touched_words()
     both = {name: np.union1d(others[name], mine) for name, mine in words.items()}
     growth = log2(max(1.0, sum(map(len, both.values())) / max(1, sum(map(len, words.values())))))
     if growth < _APART and resident > 1 and any(share > 0 for share in missed.values()):
-        _, missed = _first_workgroup(dispatch, middle, resident**growth)
-    more = second.atomic_operations()
-    counts = {name: (mine, more[name]) for name, mine in launch.atomic_operations().items() if mine.any()}
+        _, missed, delayed = _first_workgroup(dispatch, middle, resident**growth)
+    counts = {name: (launch.atomic_operations(name), second.atomic_operations(name)) for name in changed}
     spreads = {name: _spread(each, dispatch.device) for name, each in both.items() if len(each)}
-    return Sample(missed, spreads, {name: _contention(*each) for name, each in counts.items()})
+    return Sample(
+        missed, delayed, spreads, {name: _contention(*each) for name, each in counts.items() if any(map(np.any, each))}
+    )
 
 
 def _spread(words: NDArray[np.int64], device: Device) -> Spread:
@@ -240,24 +254,34 @@ def _contention(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> Contention:
     return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth))
 
 
-def _first_workgroup(dispatch: Dispatch, number: int, sharing: float) -> tuple[Launch, dict[SourceSite, float]]:
-    launch = _launch(dispatch, number, frozenset(("touched", "cached", "sectors", "lanes")))
+def _first_workgroup(
+    dispatch: Dispatch, number: int, sharing: float
+) -> tuple[Launch, dict[SourceSite, float], dict[SourceSite, float]]:
+    """Run a workgroup whose share of the core's cache is one of `sharing`."""
+    launch = _launch(dispatch, number)
     costs = dispatch.device.costs
     size = costs.value("cache_bytes") if costs else COSTS["cache_bytes"][1]
     launch.limit_cache(max(1, int(size / dispatch.device.line_bytes / sharing)))
     outcome, program = launch.run(), launch.program
-    missed: Counter[SourceSite] = Counter()
+    missed, delayed, executed = Counter[SourceSite](), Counter[SourceSite](), Counter[SourceSite]()
     for probe, row in zip(program.memory_probes, outcome.bounds.tolist(), strict=False):
         if probe.kind == "cached":
-            missed[program.sites[probe.site]] += row[at.OUTSIDE]
+            site = program.sites[probe.site]
+            missed[site] += row[at.MISSED]
+            delayed[site] += row[at.DELAYED]
+            executed[site] += row[at.EXECUTED]
     rows = site_counters(program, outcome.blocks, outcome.tallies, dispatch.lanes, dispatch.device.subgroup_size)
     requested = {row.site: row.global_sectors for row in rows if row.site in missed and row.global_sectors}
-    return launch, {site: min(1.0, missed[site] / sectors) for site, sectors in requested.items()}
+    return (
+        launch,
+        {site: min(1.0, missed[site] / sectors) for site, sectors in requested.items()},
+        {site: delayed[site] / count for site, count in executed.items() if count},
+    )
 
 
-def _launch(dispatch: Dispatch, number: int, probes: frozenset[str], memory: DeviceMemory | None = None) -> Launch:
+def _launch(dispatch: Dispatch, number: int, memory: DeviceMemory | None = None) -> Launch:
     how = replace(dispatch.how, chosen=np.array([number]), threads=1, trace=None)
-    program = dispatch.with_(how=how).program(probes, how)
+    program = dispatch.with_(how=how).program(_SAMPLED, how)
     return Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory)
 
 

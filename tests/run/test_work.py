@@ -52,6 +52,22 @@ def test_what_leaves_the_cache_before_it_is_loaded_again_is_missed_twice() -> No
         assert found.missed_lines == pytest.approx(missed * GRID * 2 * 3)
 
 
+def test_a_load_is_delayed_if_one_of_its_subgroups_misses() -> None:
+    found = work("var sum = 0.0; for (var k = 0u; k < 4u; k++) { sum += x[w.x * 8u + k * 2u]; } y[g] = sum;")
+    assert found.missed == 1 / 8  # of 2 subgroups in 4 iterations on one sector
+    assert found.delayed == 1 / 4
+
+
+def test_one_subgroup_waits_for_no_barrier() -> None:
+    body = "t[i] = x[g]; workgroupBarrier(); y[g] = t[31u - i];"
+    small = HEAD.replace("@workgroup_size(64)", "@workgroup_size(32)").replace("64u", "32u") + body + "}"
+    data = np.ones(4096, np.float32)
+    found = bankshot.simulate(small, grid=GRID, bindings={"x": data, "y": data.copy()}).work
+    assert "barrier" not in found.chain
+    assert "barrier" not in found.issued
+    assert work(body.replace("31u", "63u")).issued["barrier"] == GRID * 2
+
+
 def test_the_longest_workgroup_is_told_from_the_others() -> None:
     found = work("for (var k = 0u; k < w.x * w.x; k++) { t[i] = f32(k); workgroupBarrier(); } y[g] = t[63u - i];")
     assert found.chain["barrier"] == pytest.approx((0 + 1 + 4 + 9 + 16 + 25) / 6)
