@@ -1,8 +1,9 @@
 """A model of time: what a dispatch asks of each unit of a device, times what the unit charges.
 
 The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
-several are nearly as busy: the total is the p-norm of their times, with p = 2. Costs are in cycles of a core unless the
-table says otherwise. They are fitted to measured times, see docs/time-model.md.
+several are nearly as busy: the total is the p-norm of their times. Subgroups overlap their waits with the work of
+others, so p grows from 1 for a single one to 2 for many. Costs are in cycles of a core unless the table says otherwise.
+They are fitted to measured times, see docs/time-model.md.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..fast_dataclass import frozen, sealed
 from .costs import MeasuredCosts
 from .device import Device
 
-P = 2.0  # of the norm that adds the times of units: they overlap, but not perfectly
+_HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
 _WORTH = 0.005  # of the time: less is no saving
 
 # What each cost charges for, and the value that a fit begins with: what the documents and microbenchmarks of NVIDIA's
@@ -187,10 +188,11 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
     Works on many dispatches at once, too: on a work whose figures are arrays.
     """
     cycles = {name: unit(work, costs, cores) for name, unit in UNITS.items()}
-    powers = {name: each**P for name, each in cycles.items()}
-    norm = np.maximum(1e-9, sum(powers.values()) ** (1 / P))
+    p = _overlap(work, cores)
+    powers = {name: each**p for name, each in cycles.items()}
+    norm = np.maximum(1e-9, sum(powers.values()) ** (1 / p))
     busy = norm / costs["clock_mhz"]
-    parts = {name: busy * each / norm**P for name, each in powers.items()}
+    parts = {name: busy * each / norm**p for name, each in powers.items()}
     return busy + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
 
 
@@ -200,6 +202,12 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
 def _rounds(work: Work, cores: int) -> float:
     """The workgroups of the busiest core."""
     return np.ceil(work.workgroups / cores)
+
+
+def _overlap(work: Work, cores: int) -> float:
+    """The p of the norm that adds the times of units."""
+    subgroups = np.minimum(_rounds(work, cores), work.resident) * work.subgroups
+    return 1 + (subgroups - 1) / (subgroups - 1 + _HALFWAY)
 
 
 def _share(work: Work, cores: int) -> float:

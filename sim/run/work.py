@@ -260,7 +260,8 @@ def _first_workgroup(
     """Run a workgroup whose share of the core's cache is one of `sharing`."""
     launch = _launch(dispatch, number)
     costs = dispatch.device.costs
-    size = costs.value("cache_bytes") if costs else COSTS["cache_bytes"][1]
+    known = costs.costs.get("cache_bytes") if costs else None
+    size = known.value if known else COSTS["cache_bytes"][1]
     launch.limit_cache(max(1, int(size / dispatch.device.line_bytes / sharing)))
     outcome, program = launch.run(), launch.program
     missed, delayed, executed = Counter[SourceSite](), Counter[SourceSite](), Counter[SourceSite]()

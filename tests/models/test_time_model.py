@@ -75,11 +75,19 @@ def test_each_unit_charges_for_its_own_work(changes: dict[str, Any], costs: dict
 
 def test_two_units_that_are_equally_busy_take_longer_than_one() -> None:
     work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=20_000.0)
-    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2**0.5)
+    p = 1 + 5 / (5 + 16)  # 3 workgroups of 2 subgroups on the busiest core
+    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2 ** (1 / p))
+
+
+def test_the_units_of_one_subgroup_take_turns_and_those_of_many_overlap() -> None:
+    one = replace(IDLE, workgroups=1, subgroups=1, issued={"fp32": 3_000.0}, wavefronts=4_000.0)
+    assert us(one, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 + 4.0)
+    many = replace(one, subgroups=1_000_000)
+    assert us(many, issue_fp32=1.0, wavefront=1.0) == pytest.approx(5.0, rel=1e-3)
 
 
 def test_a_unit_that_is_hardly_busy_adds_nothing() -> None:
-    work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=20.0)
+    work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=0.02)
     assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0, rel=1e-6)
 
 
