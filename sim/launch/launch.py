@@ -114,6 +114,8 @@ class Launch:
         self._places, self.storage = device_memory.places, device_memory.words
         words = len(self.storage)
         noted = words if "writers" in program.probe_names else 2 * words if program.interleaved else 1
+        if "cached" in program.probe_names:  # whole lines, and the table CACHE
+            noted = words + device.line_bytes // 4 + at.CACHE_SIZE
         self._writers = np.zeros(noted, np.int64)
         self._touched = np.zeros(words if "touched" in program.probe_names else 1, np.uint8)
         self._lanes = self._setup.lockstep_groups.lanes
@@ -158,8 +160,19 @@ class Launch:
         return {b.variable.name: self._words_of(b) for b in self._bound if b.variable.space == "storage"}
 
     def _words_of(self, bound: Bound) -> NDArray[np.int64]:
+        return np.flatnonzero(self._notes_of(bound))
+
+    def _notes_of(self, bound: Bound) -> NDArray[np.uint8]:
         first = self._places[bound.variable.name] // 4
-        return np.flatnonzero(self._touched[first : first + -(-len(bound.data) // 4)])
+        return self._touched[first : first + -(-len(bound.data) // 4)]
+
+    def atomic_operations(self, name: str) -> NDArray[np.uint8]:
+        """Return how many atomic read-modify-writes changed each word of a storage buffer; 127 stands for more.
+
+        The launch must have the probe `touched`.
+        """
+        bound = next(each for each in self._bound if each.variable.name == name)
+        return self._notes_of(bound) >> np.uint8(1)
 
     def reach(self) -> dict[str, int]:
         """Return the byte after the last word of each storage buffer that was accessed; 0 where none was.
@@ -171,6 +184,10 @@ class Launch:
     def _reached(self, bound: Bound) -> int:
         words = self._words_of(bound)
         return min(len(bound.data), 4 * int(words[-1]) + 4) if words.size else 0
+
+    def limit_cache(self, lines: int) -> None:
+        """Set how many lines the cache of a core holds for a workgroup. The launch must have the probe `cached`."""
+        self._writers[len(self._writers) - at.CACHE_SIZE + at.CACHE_LINES] = lines
 
     @property
     def invocations(self) -> int:
@@ -276,10 +293,10 @@ class Launch:
         """Whether out-of-bounds stores have gone to words that other workgroups may store to."""
         if not outcome.bounds[:, at.OUTSIDE].any():
             return False
-        accesses = [self.program.accesses[probe.access] for probe in self.program.memory_probes]
-        counts = zip(accesses, outcome.bounds[:, at.OUTSIDE], strict=False)
+        counts = zip(self.program.memory_probes, outcome.bounds[:, at.OUTSIDE], strict=False)
+        outside = [self.program.accesses[probe.access] for probe, n in counts if n > 0 and probe.kind != "cached"]
         return self.options.policy not in ("zero", "zero-buffers") and any(
-            n > 0 and a.writes and a.space == "storage" for a, n in counts
+            each.writes and each.space == "storage" for each in outside
         )
 
     def _ends(self, place: int) -> Stopped | None:

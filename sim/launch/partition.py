@@ -147,7 +147,7 @@ def split(count: int, threads: int, workgroups_per_batch: int, work: int, loops:
 def times(outcome: Outcome, count: int) -> Outcome:
     """Return the outcome of `count` workgroups that do the same as the one of this outcome."""
     for table, column in (
-        *((outcome.blocks, slice(None)), (outcome.tallies, slice(None)), (outcome.bounds, at.OUTSIDE)),
+        *((outcome.blocks, slice(at.VISITS)), (outcome.tallies, slice(None)), (outcome.bounds, at.OUTSIDE)),
         *((outcome.events[1:], at.TIMES), (outcome.unwritten, at.OUTSIDE), (outcome.checks, at.CHECK_TIMES)),
     ):
         table[:, column] *= count
@@ -166,7 +166,7 @@ def total(outcomes: list[Outcome]) -> Outcome:
     traced = (each.trace for each in outcomes if each.trace[at.HEADER, at.RECORDED])
     return replace(
         first,
-        blocks=reduce(np.add, [each.blocks for each in outcomes]),
+        blocks=_added_blocks([each.blocks for each in outcomes]),
         tallies=reduce(np.add, [each.tallies for each in outcomes]),
         bounds=_added([each.bounds for each in outcomes], at.OUTSIDE),
         events=events,
@@ -179,6 +179,13 @@ def total(outcomes: list[Outcome]) -> Outcome:
         jumps=max(each.jumps for each in outcomes),
         stopped=outcomes[-1].stopped,
     )
+
+
+def _added_blocks(tables: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Add up what basic blocks counted; of the longest workgroups, keep the longest."""
+    added = reduce(np.add, tables)
+    added[:, at.LONGEST] = reduce(np.maximum, [each[:, at.LONGEST] for each in tables])
+    return added
 
 
 def _added(tables: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:

@@ -227,6 +227,8 @@ ACTIVE = BLOCKS_RUN.field("active", "lanes", "active lanes in them")
 STAYED = BLOCKS_RUN.field("stayed", "lanes", "lanes in them that passed the guards before")
 PRESENT = BLOCKS_RUN.field("present", "lanes", "lanes of these subgroups")
 LAUNCHED = BLOCKS_RUN.field("launched", "lanes", "lanes of the workgroups with such a subgroup")
+VISITS = BLOCKS_RUN.field("visits", "lanes", "executions in this batch, times the lanes of a workgroup in each")
+LONGEST = BLOCKS_RUN.field("longest", "lanes", "most VISITS of a batch, which those of BESIDE share")
 
 WORKED = Table("worked", "run", "invocations that accessed memory")
 ALL_WORKED = WORKED.field("all_worked", "flag", "all invocations of this batch have")
@@ -257,15 +259,24 @@ KEPT = KNOWN.field("kept", "lanes", "lanes of it; 0: none is kept")
 KEPT_STAMP = KNOWN.field("kept_stamp", "stamp", "stamp of its address pattern")
 VERSION = KNOWN.field("version", "count", "executions kept so far")
 
-BOUNDS = Table("bounds", "memory probe or watched access", "accesses out of bounds, of unwritten words, or that meet")
+BOUNDS = Table(
+    "bounds", "memory probe or watched access", "accesses out of bounds, of unwritten words, that meet, or that miss"
+)
 OUTSIDE = BOUNDS.field("outside", "count", "occurrences")
 LANE = BOUNDS.field("lane", "lane", "lane of its first one")
 WORKGROUP = BOUNDS.field("workgroup", "position", "first workgroup that has one")
 ADDRESS = BOUNDS.field("address", "units or grains", "address of its first one")
+MISSED = BOUNDS.alias("missed", OUTSIDE, "cached", "sectors that the cache lacked")
+DELAYED = BOUNDS.alias("delayed", LANE, "cached", "executions that the cache lacked a sector for")
+EXECUTED = BOUNDS.alias("executed", WORKGROUP, "cached", "executions with an active lane")
 
 REACHED = Table("reached", "memory probe", "addresses of active lanes, before the policy")
 LOW = REACHED.field("low", "units", "lowest", initial=0xFFFFFFFF)
 HIGH = REACHED.field("high", "units", "highest", initial=-1)
+
+CACHE = Table("cache", "launch", "the cache of a core, behind the times of its sectors and lines", prefix="CACHE_")
+CACHE_LINES = CACHE.field("lines", "lines", "lines that it holds for a workgroup")
+CACHE_INSERTED = CACHE.field("inserted", "lines", "lines that have entered it")
 
 _FAR = 1 << 40  # beyond every difference of two numbers of 32 bits
 MARGINS = Table("margins", "watched comparison A < B or A <= B", "operands, and how close it was to the other result")
@@ -361,7 +372,7 @@ SAME = _FORMS.code("same", "16 lanes that all others repeat")
 SPLAT = _FORMS.code("splat", "one number for each 16 lanes")
 
 # Sizes that the machine itself needs, as ints.
-TALLY_SIZE, BLOCK_SIZE, CLOCKS_SIZE = TALLIES.size, BLOCKS_RUN.size, CLOCKS.size
+TALLY_SIZE, CLOCKS_SIZE, CACHE_SIZE = TALLIES.size, CLOCKS.size, CACHE.size
 
 TABLES = tuple(each for each in list(globals().values()) if isinstance(each, Table))
 CODES = tuple(each for each in list(globals().values()) if isinstance(each, Codes))

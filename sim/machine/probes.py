@@ -58,7 +58,8 @@ def count_all(row, config, workgroups_per_batch, p):
     """`count` with all lanes active."""
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP_SIZE], p.blocks[row[field.BLOCK]]
     tally[at.EXECUTIONS] += workgroups_per_batch * ((size + subgroup - 1) // subgroup)
-    for column in range(at.ACTIVE, at.BLOCK_SIZE):
+    tally[at.VISITS] += size
+    for column in range(at.ACTIVE, at.VISITS):
         tally[column] += workgroups_per_batch * size
     if config[at.LOCKSTEP_GROUPS] == 1:
         p.worked[at.ALL_WORKED] |= row[field.ACCESSES] == 1
@@ -93,6 +94,7 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
     if size == 1:
         count_single(mask, through, lanes, tally)
         return
+    before = tally[at.EXECUTIONS]
     for w in range((lanes + size - 1) // size):
         present = 0
         for start in range(w * size, min((w + 1) * size, lanes), subgroup):
@@ -108,6 +110,7 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
                 present += end - start
         tally[at.PRESENT] += present
         tally[at.LAUNCHED] += size * (present > 0)
+    tally[at.VISITS] += size * (tally[at.EXECUTIONS] > before)
 
 
 @inlined
@@ -120,11 +123,16 @@ def count_single(mask, through, lanes, tally):
     tally[at.STAYED] += np.int64(stayed)
     for column in (at.EXECUTIONS, at.ACTIVE, at.PRESENT, at.LAUNCHED):
         tally[column] += np.int64(active)
+    tally[at.VISITS] += active > 0
 
 
 @compiled
 def settle(config, workgroups_per_batch, p):
-    """Add up the invocations that have accessed memory, at the end of a batch."""
+    """Add up the invocations that have accessed memory, and keep the most visits of a block, at the end of a batch."""
+    beside = max(1, config[at.BESIDE])
+    for block in range(len(p.blocks)):
+        p.blocks[block, at.LONGEST] = max(p.blocks[block, at.LONGEST], p.blocks[block, at.VISITS] // beside)
+        p.blocks[block, at.VISITS] = 0
     lanes = workgroups_per_batch * config[at.WORKGROUP_LANES]
     if p.worked[at.ALL_WORKED] == 1:
         p.worked[at.WORKED_LANES] += lanes
@@ -326,12 +334,22 @@ def note_meetings(regs, row, config, entry, workgroup, workgroups_per_batch, lan
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, TABLE, LONG, LONG)
 def note_touched(regs, row, config, entry, patterns, workgroups_per_batch, probes_at):
-    """Note which words are accessed; consecutive or equal addresses at once."""
+    """Note which words are accessed; consecutive or equal addresses at once.
+
+    Atomic read-modify-writes are counted: the first bit says that a word is accessed, the others how often by them.
+    """
     p = _borrowed(probes_at)
     addresses, mask = regs[row[field.ADDRESS]], p.ones if row[field.MASK] < 0 else regs[row[field.MASK]]
     extra, limit = shared_part(regs, row), np.uint32(entry[at.LIMIT])
     lanes = workgroups_per_batch * config[at.LANES]
     half, base, words = entry[at.UNIT] == 2, entry[at.BASE], (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
+    if p.rules[row[field.SLOT], at.SERIALIZES] != 0:
+        for lane in range(lanes):
+            here = np.uint32(addresses[lane] + extra)
+            if here <= limit and mask[lane] != 0:
+                place = base + np.int64(here)
+                p.touched[place] = min(np.int64(p.touched[place]) + 2, 254) | 1
+        return
     if not all_ones(mask, lanes) or np.uint64(highest_of(addresses, lanes)) + np.uint64(extra) > np.uint64(limit):
         for lane in range(lanes):
             here = np.uint32(addresses[lane] + extra)
@@ -346,14 +364,47 @@ def note_touched(regs, row, config, entry, patterns, workgroups_per_batch, probe
     for word in range(words):
         for lane in range(0, lanes, at.VECTOR_LANES if shape == at.BLOCKS else 1):
             place = ((base + np.uint32(addresses[lane] + extra)) >> half) + word
-            p.touched[np.uint64(place)] = 1
+            p.touched[np.uint64(place)] |= 1
+
+
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG)
+def note_cached(regs, row, config, entry, workgroups_per_batch, probes_at):
+    """Count the sectors of a load that a cache lacks, which holds the lines that entered it last.
+
+    `writers` has when each sector entered, at its first word, and each line, at its second; then the table CACHE.
+    """
+    p = _borrowed(probes_at)
+    addresses, mask = regs[row[field.ADDRESS]], p.ones if row[field.MASK] < 0 else regs[row[field.MASK]]
+    extra, limit, half = shared_part(regs, row), np.uint32(entry[at.LIMIT]), entry[at.UNIT] == 2
+    sector, line = p.rules[row[field.SLOT], at.SECTOR] >> half, p.rules[row[field.SLOT], at.LINE] >> half
+    words = (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
+    cache = p.writers[len(p.writers) - at.CACHE_SIZE :]
+    missed, last, found = np.int64(0), np.int64(-1), p.bounds[row[field.SLOT]]
+    for lane in range(workgroups_per_batch * config[at.LANES]):
+        address = np.uint32(addresses[lane] + extra)
+        if address > limit or mask[lane] == 0:
+            continue
+        first = (entry[at.BASE] + np.int64(address)) >> half
+        for place in range(first & -sector, first + words, sector):
+            if place == last:
+                continue
+            last, at_line = place, (place & -line) + 1
+            if p.writers[at_line] == 0 or cache[at.CACHE_INSERTED] - p.writers[at_line] >= cache[at.CACHE_LINES]:
+                cache[at.CACHE_INSERTED] += 1
+                p.writers[at_line] = cache[at.CACHE_INSERTED]
+            if p.writers[place] < p.writers[at_line]:
+                p.writers[place] = cache[at.CACHE_INSERTED]
+                missed += 1
+    found[at.MISSED] += missed
+    found[at.DELAYED] += missed > 0
+    found[at.EXECUTED] += last >= 0
 
 
 @inlined
 def touch(touched, first, words):
     """Mark `words` words from `first` on."""
     for word in range(first, first + words):
-        touched[word] = 1
+        touched[word] |= 1
 
 
 @inlined
@@ -384,6 +435,8 @@ def probe(
         note_meetings(regs, row, config, access[row[field.ACCESS]], workgroup, workgroups_per_batch, lanes, probes_at)
     elif row[field.OP] == op.TOUCHED:
         note_touched(regs, row, config, access[row[field.ACCESS]], patterns, workgroups_per_batch, probes_at)
+    elif row[field.OP] == op.CACHED:
+        note_cached(regs, row, config, access[row[field.ACCESS]], workgroups_per_batch, probes_at)
     elif row[field.OP] == op.BOUNDS:
         bounds(regs, row, access[row[field.ACCESS]], config, patterns, workgroup, workgroups_per_batch, p)
     elif row[field.OP] == op.WATCH_READ:

@@ -1,8 +1,9 @@
 """A model of time: what a dispatch asks of each unit of a device, times what the unit charges.
 
 The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
-several are nearly as busy: the total is the p-norm of their times, with p = 4. Costs are in cycles of a core unless the
-table says otherwise. They are fitted to measured times, see docs/time-model.md.
+several are nearly as busy: the total is the p-norm of their times. Subgroups overlap their waits with the work of
+others, so p grows from 1 for a single one to 2 for many. Costs are in cycles of a core unless the table says otherwise.
+They are fitted to measured times, see docs/time-model.md.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..fast_dataclass import frozen, sealed
 from .costs import MeasuredCosts
 from .device import Device
 
-P = 4.0  # of the norm that adds the times of units
+_HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
 _WORTH = 0.005  # of the time: less is no saving
 
 # What each cost charges for, and the value that a fit begins with: what the documents and microbenchmarks of NVIDIA's
@@ -24,6 +25,7 @@ _WORTH = 0.005  # of the time: less is no saving
 COSTS: Mapping[str, tuple[str, float]] = {
     "clock_mhz": ("cycles of a core in a microsecond", 1980.0),
     "l2_bytes": ("bytes that stay in the L2 cache from one dispatch to the next", 45e6),
+    "cache_bytes": ("bytes of storage that the cache of a core holds", 196608.0),
     "error_90": ("the ratio of predicted and measured time that 90% of dispatches stay within", 2.0),
     "launch_us": ("microseconds of a dispatch that does nothing", 1.0),
     "workgroup_start": ("starting a workgroup", 100.0),
@@ -31,6 +33,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "issue_fp32": ("issuing an instruction of a subgroup, by class", 0.25),
     "issue_fp32_divide": ("", 2.5),
     "issue_fp16": ("", 0.25),
+    "issue_comparison": ("comparisons, selections, minima and maxima, shifts", 0.5),
     "issue_integer": ("", 0.5),
     "issue_integer_multiply": ("", 0.5),
     "issue_integer_divide": ("", 5.0),
@@ -50,12 +53,14 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "issue_barrier": ("", 2.0),
     "issue_subgroup": ("", 2.0),
     "issue_workgroup_atomic": ("", 1.0),
+    "issue_workgroup_atomic_sum": ("one whose result nothing needs, by values that differ between lanes", 2.0),
     "issue_storage_atomic": ("", 1.0),
     "wavefront": ("a wavefront of workgroup memory", 1.0),
     "load_line": ("a line of a load from storage", 1.0),
     "store_line": ("a line of a store to storage", 1.0),
     "workgroup_atomic_turn": ("a lane that waits for its turn", 1.0),
     "l2_load_sector": ("a sector that the L2 cache delivers", 0.9),
+    "l2_load_line": ("a line of which the L2 cache delivers some sectors, at least", 1.6),
     "l2_store_sector": ("a sector that goes to the L2 cache", 0.9),
     "l2_partial_sector": ("more for a sector of which less than the whole is stored", 0.5),
     "dram_byte": ("a byte that does not stay in the L2 cache, times all cores", 0.058),
@@ -75,9 +80,14 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "latency_storage_atomic": ("", 700.0),
     "latency_barrier": ("", 25.0),
     "latency_subgroup": ("", 25.0),
+    "latency_wavefront": ("each wavefront of a load after the first", 1.0),
+    "latency_line": ("each line of a load after the first", 1.0),
     "latency_issue": ("", 1.0),
     "latency_loop": ("an iteration with a shorter body", 50.0),
 }
+
+
+SPECIAL = ("special", "conversion", "bit_count")  # take a unit of their own, besides the slot in which they issue
 
 
 @frozen
@@ -85,8 +95,10 @@ class Work:
     """What one dispatch asks of a device. Counts are of all workgroups, unless they say otherwise.
 
     `resident`: workgroups of it that a core holds. `issued`: instructions of subgroups by class. `chain`: steps that
-    depend on each other, by kind, of one workgroup. `footprint`: distinct bytes of storage. `missed`: share of loaded
-    sectors that the workgroup loads for the first time. `atomic_turns`: of the busiest line of storage.
+    depend on each other, by kind, of one workgroup on average; `longest`: of the workgroup that takes the most.
+    `footprint`: bytes of the distinct lines of storage; `moved`: by device memory, if none stay in the L2 cache.
+    `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
+    `atomic_turns`: of the busiest part of the L2 cache.
     """
 
     workgroups: int
@@ -94,18 +106,22 @@ class Work:
     resident: int
     issued: Mapping[str, float] = field(hash=False)
     chain: Mapping[str, float] = field(hash=False)
+    longest: Mapping[str, float] = field(hash=False)
     wavefronts: float
     ideal_wavefronts: float
     load_lines: float
     ideal_load_lines: float
     store_lines: float
     ideal_store_lines: float
+    missed_lines: float  # of loads, of which sectors miss the core's cache
     load_sectors: float  # that miss the core's cache
     ideal_load_sectors: float
     store_sectors: float
     ideal_store_sectors: float
     footprint: float
+    moved: float
     missed: float
+    delayed: float
     atomic_sectors: float
     atomic_turns: float
     workgroup_atomic_turns: float
@@ -120,6 +136,7 @@ class Work:
             self,
             load_lines=self.ideal_load_lines,
             store_lines=self.ideal_store_lines,
+            missed_lines=min(self.missed_lines, self.ideal_load_lines),
             load_sectors=self.ideal_load_sectors,
             store_sectors=self.ideal_store_sectors,
         )
@@ -171,10 +188,11 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
     Works on many dispatches at once, too: on a work whose figures are arrays.
     """
     cycles = {name: unit(work, costs, cores) for name, unit in UNITS.items()}
-    powers = {name: each**P for name, each in cycles.items()}
-    norm = np.maximum(1e-9, sum(powers.values()) ** (1 / P))
+    p = _overlap(work, cores)
+    powers = {name: each**p for name, each in cycles.items()}
+    norm = np.maximum(1e-9, sum(powers.values()) ** (1 / p))
     busy = norm / costs["clock_mhz"]
-    parts = {name: busy * each / norm**P for name, each in powers.items()}
+    parts = {name: busy * each / norm**p for name, each in powers.items()}
     return busy + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
 
 
@@ -186,13 +204,24 @@ def _rounds(work: Work, cores: int) -> float:
     return np.ceil(work.workgroups / cores)
 
 
+def _overlap(work: Work, cores: int) -> float:
+    """The p of the norm that adds the times of units."""
+    subgroups = np.minimum(_rounds(work, cores), work.resident) * work.subgroups
+    return 1 + (subgroups - 1) / (subgroups - 1 + _HALFWAY)
+
+
 def _share(work: Work, cores: int) -> float:
     """The share of all work that the busiest core does."""
     return _rounds(work, cores) / np.maximum(1, work.workgroups)
 
 
 def _issue(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    return _share(work, cores) * sum(costs[f"issue_{kind}"] * count for kind, count in work.issued.items())
+    kinds = ((kind if kind not in SPECIAL else "fp32", count) for kind, count in work.issued.items())
+    return _share(work, cores) * sum(costs[f"issue_{kind}"] * count for kind, count in kinds)
+
+
+def _special(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    return _share(work, cores) * sum(costs[f"issue_{kind}"] * work.issued.get(kind, 0.0) for kind in SPECIAL)
 
 
 def _workgroup_memory(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -207,7 +236,8 @@ def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
 def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     partial = np.maximum(0.0, work.store_sectors - work.ideal_store_sectors) * costs["l2_partial_sector"]
     stores = work.store_sectors * costs["l2_store_sector"] + partial
-    return _share(work, cores) * (work.load_sectors * costs["l2_load_sector"] + stores)
+    loads = np.maximum(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
+    return _share(work, cores) * (loads + stores)
 
 
 def _beyond_l2(work: Work, costs: Mapping[str, float]) -> float:
@@ -216,15 +246,17 @@ def _beyond_l2(work: Work, costs: Mapping[str, float]) -> float:
 
 
 def _dram(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    return work.footprint * costs["dram_byte"] * _beyond_l2(work, costs) / cores
+    return work.moved * costs["dram_byte"] * _beyond_l2(work, costs) / cores
 
 
 def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
     """Chains of the workgroups that a core runs one after the other."""
-    missed = work.missed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work, costs))
-    chain = sum(costs[f"latency_{step}"] * count for step, count in work.chain.items())
-    chain += work.chain.get("storage_load", 0.0) * missed
-    return chain * np.maximum(1.0, _rounds(work, cores) / work.resident)
+    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work, costs))
+    chain, longest = (
+        sum(costs[f"latency_{step}"] * count for step, count in steps.items()) + steps.get("storage_load", 0.0) * missed
+        for steps in (work.chain, work.longest)
+    )
+    return np.maximum(longest, chain * np.maximum(1.0, _rounds(work, cores) / work.resident))
 
 
 def _atomics(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -238,6 +270,7 @@ def _start(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 UNITS = {
     "issue": _issue,
+    "special functions": _special,
     "workgroup memory": _workgroup_memory,
     "cache lines": _cache_lines,
     "L2 cache": _l2,

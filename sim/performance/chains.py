@@ -17,7 +17,16 @@ from ..analysis.lane_uniformity import find_uniformity
 from ..fast_dataclass import entity, frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
-from .instruction_costs import STEPS, InstructionCost, cost_of_access, cost_of_value, needed_values, operands
+from .instruction_costs import (
+    STEPS,
+    InstructionCost,
+    cost_of_access,
+    cost_of_atomic,
+    cost_of_local,
+    cost_of_value,
+    needed_values,
+    operands,
+)
 
 
 @frozen
@@ -45,7 +54,8 @@ class RegionCosts:
     """The costs of one execution of a region, without the regions inside it.
 
     `issued`: instructions by class. `chain`: steps by kind. `blocks`: its basic blocks, by their number in the program.
-    `iterates`: it is the body of a loop.
+    `iterates`: it is the body of a loop. `counted_by`: for a part of a loop without basic blocks of its own, another
+    part that is executed as often.
     """
 
     parent: RegionCosts | None
@@ -53,6 +63,7 @@ class RegionCosts:
     chain: dict[str, float] = field(default_factory=dict[str, float])
     blocks: list[int] = field(default_factory=list[int])
     iterates: bool = False
+    counted_by: RegionCosts | None = None
 
 
 def region_costs(lowered: Lowered) -> list[RegionCosts]:
@@ -108,8 +119,18 @@ class _Walk:
                 begin = max(end, self._before_loop(item, now), key=_CYCLES)
                 now = self.region(item.header, costs, begin)
                 now = now if item.condition is None else self._after([item.condition], now)
+                body = len(self.found)
                 now = self.region(item.body, costs, now, iterates=True)
-                return begin, self.region(item.continuing, costs, now)
+                continuing = len(self.found)
+                now = self.region(item.continuing, costs, now)
+                self._share_counts(self.found[body], self.found[continuing])
+                return begin, now
+
+    def _share_counts(self, body: RegionCosts, continuing: RegionCosts) -> None:
+        if not body.blocks:
+            body.counted_by = continuing
+        elif not continuing.blocks:
+            continuing.counted_by = body
 
     def _before_loop(self, loop: ir.Loop, now: Moment) -> Moment:
         """Return when everything is ready that the loop takes from before it."""
@@ -130,15 +151,16 @@ class _Walk:
             case ir.Set(slot=slot, value=value):
                 self._ready[id(slot)] = done = self._after([value], Moment())
                 return now, done
-            case ir.Load() | ir.Atomic() | ir.Store():
+            case ir.Load() | ir.Store():
                 results = [] if isinstance(item, ir.Store) else item.results
                 return now, self._issue(item, cost_of_access(item, self._sites), results, costs, now)
-            case ir.Pick(index=index, result=result):
-                kind = "local" if index.uniform else "local_scattered"
-                return now, self._issue(item, InstructionCost(kind, kind), [result], costs, now)
-            case ir.Put(index=index):
-                kind = "local" if index.uniform else "local_scattered_store"
-                return now, self._issue(item, InstructionCost(kind, "issue"), [], costs, now)
+            case ir.Atomic(results=results):
+                used = any(id(each) in self._needed for each in results)
+                return now, self._issue(item, cost_of_atomic(item, self._sites, used=used), results, costs, now)
+            case ir.Pick(block=block, index=index, result=result):
+                return now, self._issue(item, cost_of_local(block, index, stores=False), [result], costs, now)
+            case ir.Put(block=block, index=index):
+                return now, self._issue(item, cost_of_local(block, index, stores=True), [], costs, now)
             case ir.Collective(results=results):
                 return now, self._issue(item, InstructionCost("subgroup", "subgroup"), results, costs, now)
             case ir.Barrier():
@@ -163,7 +185,11 @@ class _Walk:
         self, item: ir.Item, cost: InstructionCost, results: list[ir.Value], costs: RegionCosts, now: Moment
     ) -> Moment:
         """Count an instruction. Returns when it issues."""
-        costs.issued[cost.issued] += 1
+        costs.issued[cost.issued] += cost.times
+        if cost.arithmetic:
+            costs.issued["fp32"] += cost.arithmetic
+        if cost.prefix:
+            costs.issued["subgroup"] += cost.prefix
         begin = self._after(operands(item), now)
         if results:
             ready = begin.after(cost.step, cost.steps)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.instruction_classes import class_of
+from ..ir.lowered import Lowered
 from ..ir.sites import SourceSite
 
 # Steps of a chain, and the cycles that decide which chain is the longest. `loop`: the least that an iteration takes,
@@ -29,59 +30,135 @@ STEPS = {
 }
 # Instructions with a cost of their own when they issue.
 ISSUED = (
-    *("fp32", "fp32_divide", "fp16", "integer", "integer_multiply", "integer_divide", "special", "conversion"),
+    *(
+        "comparison",
+        "fp32",
+        "fp32_divide",
+        "fp16",
+        "integer",
+        "integer_multiply",
+        "integer_divide",
+        "special",
+        "conversion",
+    ),
     *("bit_count", "branch", "loop", "workgroup_load", "workgroup_store", "storage_load", "storage_store"),
     *("uniform_load", "local", "local_scattered", "local_scattered_store"),
-    *("barrier", "subgroup", "workgroup_atomic", "storage_atomic"),
+    *("barrier", "subgroup", "workgroup_atomic", "workgroup_atomic_sum", "storage_atomic"),
 )
+
+_LANES = 32  # of a subgroup
+_SECTORS = 4  # of a line
 
 _FREE = frozenset(("const", "input", "get", "bits", "result", "length", "pick"))
 _BIT_COUNTS = (
     *("countOneBits", "reverseBits", "firstLeadingBit", "firstTrailingBit", "countLeadingZeros", "countTrailingZeros"),
     *("convert_f32_i32", "convert_f32_u32"),
 )
-_STEP_OF = {"special": "special", "conversion": "conversion", "bit_count": "conversion"}
-_STEPS_OF = {"integer_divide": 6, "fp32_divide": 3}  # a division is a sequence of dependent instructions
+# Operations of the unit for comparisons, shifts and selections, which is half as wide as that for sums and products.
+_HALF_RATE = ("lt_", "le_", "gt_", "ge_", "eq_", "ne_", "select_", "min_", "max_", "clamp_", "shl_", "shr_")
+REDUCTIONS = ("add", "sub", "max", "min", "and", "or", "xor")
+PREFIX_SUMS = ("add", "sub")
+_PREFIX = 5  # steps of a prefix sum over a subgroup
+_STEP_OF = {"bit_count": "conversion"}
+_STEPS_OF = {"integer_divide": 20, "fp32_divide": 3}  # a division is a sequence of dependent instructions
+# Functions that take several instructions: special ones (exp2, log2, sin, reciprocal, root), and f32 arithmetic.
+_SEQUENCES = {
+    **dict.fromkeys(("exp", "log", "sin", "cos", "sqrt"), (1, 1)),
+    "pow": (2, 1),
+    **dict.fromkeys(("sinh", "cosh"), (2, 2)),
+    **dict.fromkeys(("tan", "tanh"), (3, 3)),
+    **dict.fromkeys(("asinh", "acosh", "atanh"), (2, 4)),
+    **dict.fromkeys(("asin", "acos"), (1, 10)),
+    **dict.fromkeys(("atan", "atan2"), (1, 12)),
+}
 
 
 @frozen
 class InstructionCost:
-    """The class that an item issues as, the kind of step that its result takes, and how many of these."""
+    """The class that an item issues as, and how often; the kind of step that its result takes, and how many of these.
+
+    `arithmetic` and `prefix`: f32 instructions, and exchanges between lanes, that it takes besides."""
 
     issued: str
     step: str
     steps: int = 1
+    times: int = 1
+    arithmetic: int = 0
+    prefix: int = 0
 
 
 def cost_of_value(op: str) -> InstructionCost | None:
     """Return the cost of a scalar operation; None for one that costs no instruction.
 
     >>> cost_of_value("div_f32")
-    InstructionCost(issued='fp32_divide', step='alu', steps=3)
+    InstructionCost(issued='fp32_divide', step='alu', steps=3, times=1, arithmetic=0, prefix=0)
     """
     kind = None if op in _FREE else class_of(op)
     if kind is None:
         return None
     if op.startswith(_BIT_COUNTS):
         kind = "bit_count"
+    elif kind in ("integer", "fp32") and op.startswith(_HALF_RATE):
+        kind = "comparison"
     elif kind == "integer" and op.startswith("mul"):
         kind = "integer_multiply"
     elif kind in ("integer", "fp32") and op.startswith(("div", "rem")):
         kind += "_divide"
+    if kind == "special":
+        special, arithmetic = _SEQUENCES.get(op.partition("_")[0], (1, 0))
+        return InstructionCost(kind, kind, special, special, arithmetic)
     return InstructionCost(kind, _STEP_OF.get(kind, "alu"), _STEPS_OF.get(kind, 1))
 
 
-def cost_of_access(item: ir.Load | ir.Store | ir.Atomic, sites: Sequence[SourceSite]) -> InstructionCost:
+def cost_of_access(item: ir.Load | ir.Store, sites: Sequence[SourceSite]) -> InstructionCost:
     """Return the cost of an access to memory. Textures count as storage."""
-    space = (sites[item.site].space if item.site >= 0 else None) or "storage"
-    place = space if space in ("workgroup", "uniform") else "storage"
+    place = _place(item, sites)
     match item:
-        case ir.Atomic():
-            return InstructionCost(f"{place}_atomic", f"{place}_atomic")
         case ir.Store():
             return InstructionCost(f"{place}_store", "issue")
         case ir.Load():
             return InstructionCost(f"{place}_load", f"{place}_load")
+
+
+def _place(item: ir.Memory, sites: Sequence[SourceSite]) -> str:
+    space = (sites[item.site].space if item.site >= 0 else None) or "storage"
+    return space if space in ("workgroup", "uniform") else "storage"
+
+
+def cost_of_atomic(item: ir.Atomic, sites: Sequence[SourceSite], *, used: bool) -> InstructionCost:
+    """Return the cost of an atomic operation. `used`: something needs its result.
+
+    Where nothing does, the lanes' operands are added up first, at some cost unless all lanes bring the same one. Where
+    something needs the results of sums at one address, a compiler makes prefix sums of the operands.
+    """
+    kind, operation = f"{_place(item, sites)}_atomic", item.op.partition("_")[0]
+    if operation not in REDUCTIONS or all(each.uniform for each in item.args):
+        return InstructionCost(kind, kind)
+    if used:
+        at_one_place = operation in PREFIX_SUMS and (item.address is None or item.address.uniform)
+        return InstructionCost(kind, kind, prefix=_PREFIX if at_one_place else 0)
+    return InstructionCost("workgroup_atomic_sum" if kind == "workgroup_atomic" else kind, kind)
+
+
+def used_atomics(lowered: Lowered) -> frozenset[SourceSite]:
+    """Return the places of atomic operations whose results are needed."""
+    needed = needed_values(lowered.body)
+    atomics = (item for item in ir.items_of(lowered.body) if isinstance(item, ir.Atomic) and item.site >= 0)
+    used = (item.site for item in atomics if any(id(each) in needed for each in item.results))
+    return frozenset(lowered.sites.rows[site] for site in used)
+
+
+def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> InstructionCost:
+    """Return the cost of an access to an array of function space, at an index that is known at run time.
+
+    Memory interleaves the arrays of a subgroup's lanes: an element of all lanes is a line. Lanes with indices of their
+    own access as many lines as the array has elements, at most one each; their stores write a sector each.
+    """
+    if index.uniform:
+        return InstructionCost("local", "issue" if stores else "local")
+    if stores:
+        return InstructionCost("local_scattered_store", "issue", times=min(_LANES, _SECTORS * block.rows))
+    return InstructionCost("local_scattered", "local_scattered", times=min(_LANES, block.rows))
 
 
 def operands(item: ir.Item) -> list[ir.Value]:

@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import log2, prod
+from math import log, log2, prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import lowered
 from ..fast_dataclass import frozen
+from ..ir.sites import SourceSite
 from ..launch.device_memory import DeviceMemory
 from ..launch.launch import Launch
 from ..machine import layout as at
+from ..models.device import Device
 from ..models.occupancy import occupancy
-from ..models.time_model import Work
+from ..models.time_model import COSTS, Work
 from ..performance.chains import RegionCosts, region_costs
+from ..performance.instruction_costs import used_atomics
 from .dispatch import Dispatch
 from .site import Site, site_counters
 
-_REDUCTIONS = frozenset(f"atomic{name}" for name in ("Add", "Sub", "Max", "Min", "And", "Or", "Xor"))
+_SUMS = frozenset(("atomicAdd", "atomicSub"))
+_REDUCTIONS = _SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
+_SAMPLED = frozenset(("touched", "cached", "sectors", "lanes"))
+_APART = 0.7  # a growth from which on the workgroups of a core have data of their own
+_CHUNK = 64  # words that one part of the L2 cache serves
+_GRANULE = 16  # words that device memory moves at once
+_PARTS = 48  # of the L2 cache
 _TURNS = {"atomicCompareExchangeWeak": 2}
 
 
 @frozen
-class Reach:
-    """What a workgroup accesses of one buffer: sectors requested by its loads, and distinct ones."""
+class Contention:
+    """How the atomic operations of two neighbouring workgroups share the chunks of a buffer.
 
-    requested: int
-    sectors: int
-    lines: int
-    growth: float  # from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many
+    `busiest`: the share on the chunk that has the most; `collisions`: the chance that two operations share a chunk;
+    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many.
+    """
+
+    busiest: float
+    collisions: float
+    growth: float
 
 
 def work_of(
@@ -46,76 +58,108 @@ def work_of(
     rows, grid, device = list(sites), prod(dispatch.grid), dispatch.device
     scale = grid / max(1, count)
     subgroups = -(-dispatch.lanes // device.subgroup_size)
-    issued, chain = _executed(dispatch, probes, blocks, count)
-    reach = _reach(dispatch) if grid else {}
+    program = lowered(dispatch.pipeline, **dispatch.build_options(probes))
+    issued, chain, longest = _executed(region_costs(program), dispatch, blocks, count)
+    used = used_atomics(program)
+    resident = max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups)
+    sharing = min(resident, -(-grid // (device.cores or 1)))
+    atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
+    changed = frozenset(row.name or "" for row in atomics if row.space == "storage")
+    sample = _sample(dispatch, sharing, changed) if grid else Sample({}, {}, {}, {})
     loads = [row for row in rows if row.space == "storage" and row.kind == "load"]
     stores = [row for row in rows if row.space == "storage" and row.kind == "store"]
-    atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
     plain = [row for row in rows if row.kind in ("load", "store")]
-    missing = {name: min(1.0, each.sectors / each.requested) for name, each in reach.items() if each.requested}
-    requested = scale * sum(row.global_sectors for row in loads)
-    missed = scale * sum(row.global_sectors * missing.get(row.name or "", 1.0) for row in loads)
-    ideal = scale * sum(
-        min(row.global_ideal_sectors, row.global_sectors * missing.get(row.name or "", 1.0)) for row in loads
-    )
-    passes, turns = _storage_atomics(atomics, reach, dispatch)
+    misses = [row.global_sectors * sample.missed.get(row.site, 1.0) for row in loads]
+    requested, missed = sum(row.global_sectors for row in loads), sum(misses)
+    ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
+    delayed = sum(row.global_requests * sample.delayed.get(row.site, 1.0) for row in loads)
+    footprint, moved = _footprint(dispatch, rows, sample, scale)
+    passes, turns = _storage_atomics(atomics, used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
     return Work(
         workgroups=grid,
         subgroups=subgroups,
-        resident=max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups),
+        resident=resident,
         issued={kind: scale * n for kind, n in issued.items()},
-        chain=chain,
+        chain=_with_passes(chain, rows),
+        longest=_with_passes(longest, rows),
         wavefronts=scale * sum(_wavefronts(row, row.shared_wavefronts) for row in plain),
         ideal_wavefronts=scale * sum(_wavefronts(row, row.shared_ideal_wavefronts) for row in plain),
         load_lines=scale * sum(row.global_lines for row in loads),
         ideal_load_lines=scale * sum(_ideal_lines(row, width) for row in loads),
         store_lines=scale * sum(row.global_lines for row in stores),
         ideal_store_lines=scale * sum(_ideal_lines(row, width) for row in stores),
-        load_sectors=missed,
-        ideal_load_sectors=ideal,
+        missed_lines=scale * sum(row.global_lines * sample.missed.get(row.site, 1.0) for row in loads),
+        load_sectors=scale * missed,
+        ideal_load_sectors=scale * ideal,
         store_sectors=scale * sum(row.global_sectors for row in stores),
         ideal_store_sectors=scale * sum(row.global_ideal_sectors for row in stores),
-        footprint=_footprint(dispatch, rows, scale),
+        footprint=footprint,
+        moved=moved,
         missed=missed / requested if requested else 0.0,
-        atomic_sectors=scale * passes,
-        atomic_turns=scale * turns,
-        workgroup_atomic_turns=scale * sum(_turns(row) for row in atomics if row.space == "workgroup"),
+        delayed=delayed / max(1, sum(row.global_requests for row in loads)),
+        atomic_sectors=passes,
+        atomic_turns=turns,
+        workgroup_atomic_turns=scale * sum(_turns(row, used) for row in atomics if row.space == "workgroup"),
     )
 
 
 # ---- instructions ------------------------------------------------------------------------------------
 
 
+@frozen
+class Visits:
+    """How often a region is executed: by all subgroups, by a workgroup on average and by the one that does it most."""
+
+    subgroups: float
+    mean: float
+    longest: float
+
+
 def _executed(
-    dispatch: Dispatch, probes: frozenset[str], blocks: NDArray[np.int64], count: int
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the instructions that all workgroups issued, and the chain of one of them."""
-    regions = region_costs(lowered(dispatch.pipeline, **dispatch.build_options(probes)))
+    regions: Iterable[RegionCosts], dispatch: Dispatch, blocks: NDArray[np.int64], count: int
+) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Return the instructions that all workgroups issued, the chain of one on average, and that of the longest."""
     subgroups = -(-dispatch.lanes // dispatch.device.subgroup_size)
-    issued, chain = dict[str, float](), dict[str, float]()
-    visits: dict[int, tuple[float, float]] = {}
+    whole = Visits(float(count * subgroups), 1.0, 1.0)
+    issued, chain, longest = (
+        defaultdict[str, float](float),
+        defaultdict[str, float](float),
+        defaultdict[str, float](float),
+    )
+    visits: dict[int, Visits] = {}
     for region in regions:
-        times, once = visits[id(region)] = _visits(region, blocks, visits, count * subgroups, count * dispatch.lanes)
+        its = visits[id(region)] = _visits(region, blocks, visits.get(id(region.parent), whole), count, dispatch.lanes)
         for kind, number in (region.issued | Counter(loop=int(region.iterates))).items():
-            issued[kind] = issued.get(kind, 0.0) + number * times
+            issued[kind] += number * its.subgroups
         for step, steps in region.chain.items():
-            chain[step] = chain.get(step, 0.0) + steps * once
-    return {kind: n for kind, n in issued.items() if n}, {step: n for step, n in chain.items() if n}
+            chain[step] += steps * its.mean
+            longest[step] += steps * its.longest
+    if subgroups == 1:  # a compiler leaves out barriers that only one subgroup would wait for
+        for counts in (issued, chain, longest):
+            counts.pop("barrier", None)
+    return {kind: n for kind, n in issued.items() if n}, chain, longest
 
 
-def _visits(
-    region: RegionCosts,
-    blocks: NDArray[np.int64],
-    known: Mapping[int, tuple[float, float]],
-    subgroups: int,
-    lanes: int,
-) -> tuple[float, float]:
-    """Return how often subgroups executed a region, and how often a workgroup did on average, with any subgroup."""
-    if region.blocks:
-        rows = blocks[region.blocks]
-        return float(rows[:, at.EXECUTIONS].max()), float(rows[:, at.LAUNCHED].max()) / max(1, lanes)
-    return (float(subgroups), 1.0) if region.parent is None else known[id(region.parent)]
+def _visits(region: RegionCosts, blocks: NDArray[np.int64], parent: Visits, count: int, lanes: int) -> Visits:
+    known = region.blocks or (region.counted_by.blocks if region.counted_by else [])
+    if not known:
+        return parent
+    rows = blocks[known].max(axis=0)
+    mean = float(rows[at.LAUNCHED]) / max(1, count * lanes)
+    return Visits(float(rows[at.EXECUTIONS]), mean, max(mean, float(rows[at.LONGEST]) / lanes))
+
+
+def _with_passes(chain: Mapping[str, float], rows: Iterable[Site]) -> dict[str, float]:
+    """Add the passes, after the first, that the loads of a chain wait for: wavefronts and lines."""
+    loads = [row for row in rows if row.kind == "load"]
+    wavefronts, requests = sum(row.shared_wavefronts for row in loads), sum(row.shared_requests for row in loads)
+    lines, asked = sum(row.global_lines for row in loads), sum(row.global_requests for row in loads)
+    return {
+        **{step: n for step, n in chain.items() if n},
+        "wavefront": chain.get("workgroup_load", 0.0) * max(0.0, wavefronts / max(1, requests) - 1),
+        "line": chain.get("storage_load", 0.0) * max(0.0, lines / max(1, asked) - 1),
+    }
 
 
 # ---- memory ------------------------------------------------------------------------------------------
@@ -131,73 +175,151 @@ def _ideal_lines(row: Site, sectors_per_line: int) -> float:
     return min(row.global_lines, max(requests, row.global_ideal_sectors / sectors_per_line))
 
 
-def _footprint(dispatch: Dispatch, rows: list[Site], scale: float) -> float:
-    """Return the distinct bytes of storage that are accessed, at most."""
-    total = 0.0
+def _footprint(dispatch: Dispatch, rows: list[Site], sample: Sample, scale: float) -> tuple[float, float]:
+    """Return the bytes of the distinct lines of storage that are accessed, at most, and the bytes that device memory
+    moves for them.
+
+    It moves granules; and twice those to which parts of sectors are stored, as it reads their other parts first.
+    """
+    lines = moved = 0.0
     for bound in dispatch.bound:
         if bound.variable.space == "storage":
-            name = bound.variable.name
-            sectors = scale * sum(row.global_sectors for row in rows if row.name == name)
-            total += min(len(bound.data), sectors * dispatch.device.sector_bytes)
-    return total
+            mine = [row for row in rows if row.name == bound.variable.name]
+            used = scale * sum(row.global_sectors for row in mine) * dispatch.device.sector_bytes
+            stored = sum(row.global_sectors for row in mine if row.kind == "store")
+            whole = sum(row.global_ideal_sectors for row in mine if row.kind == "store")
+            partial = min(1.0, 2 * (1 - whole / stored)) if stored else 0.0
+            spread = sample.spreads.get(bound.variable.name, Spread(1.0, 1.0))
+            lines += min(len(bound.data), used * spread.lines)
+            moved += min(len(bound.data), used * spread.granules) * (1 + partial)
+    return lines, moved
 
 
-def _reach(dispatch: Dispatch) -> dict[str, Reach]:
-    """Run two neighbouring workgroups in the middle of the grid, and return what the first accesses."""
+@frozen
+class Spread:
+    """The bytes of the lines and of the granules that hold the accessed sectors of a buffer, for each byte of these."""
+
+    lines: float
+    granules: float
+
+
+@frozen
+class Sample:
+    """What two neighbouring workgroups access.
+
+    `missed`: of the sectors of each load, the share that the cache of a core does not hold; `delayed`: of its
+    executions, the share that waits for such a sector. `spreads`: of each buffer. `contention`: for each buffer that
+    atomic operations change.
+    """
+
+    missed: Mapping[SourceSite, float]
+    delayed: Mapping[SourceSite, float]
+    spreads: Mapping[str, Spread]
+    contention: Mapping[str, Contention]
+
+
+def _sample(dispatch: Dispatch, resident: int, changed: frozenset[str]) -> Sample:
+    """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache;
+    `changed`: buffers that atomic operations change."""
     last = prod(dispatch.grid) - 1
     middle = (last + 1) // 2
-    launch, requested = _touched(dispatch, middle)
-    first = launch.touched_words()
-    second = _touched(dispatch, min(middle + 1, last), launch.device_memory)[0].touched_words()
-    sector, line = dispatch.device.sector_bytes // 4, dispatch.device.line_bytes // 4
-    return {
-        name: Reach(
-            requested.get(name, 0),
-            len(np.unique(words // sector)),
-            len(np.unique(words // line)),
-            log2(max(1.0, len(np.union1d(words, second[name])) / max(1, len(words)))),
-        )
-        for name, words in first.items()
-    }
+    launch, missed, delayed = _first_workgroup(dispatch, middle, resident)
+    second = _launch(dispatch, min(middle + 1, last), launch.device_memory)
+    second.run()
+    words, others = launch.touched_words(), second.touched_words()
+    both = {name: np.union1d(others[name], mine) for name, mine in words.items()}
+    growth = log2(max(1.0, sum(map(len, both.values())) / max(1, sum(map(len, words.values())))))
+    if growth < _APART and resident > 1 and any(share > 0 for share in missed.values()):
+        _, missed, delayed = _first_workgroup(dispatch, middle, resident**growth)
+    counts = {name: (launch.atomic_operations(name), second.atomic_operations(name)) for name in changed}
+    spreads = {name: _spread(each, dispatch.device) for name, each in both.items() if len(each)}
+    return Sample(
+        missed, delayed, spreads, {name: _contention(*each) for name, each in counts.items() if any(map(np.any, each))}
+    )
 
 
-def _touched(dispatch: Dispatch, number: int, memory: DeviceMemory | None = None) -> tuple[Launch, dict[str, int]]:
-    """Run a workgroup. Returns the launch, and the sectors that the workgroup's loads request by buffer."""
+def _spread(words: NDArray[np.int64], device: Device) -> Spread:
+    sector, line = device.sector_bytes // 4, device.line_bytes // 4
+    sectors, granules, lines = (size * len(np.unique(words // size)) for size in (sector, _GRANULE, line))
+    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors))
+
+
+def _contention(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> Contention:
+    """Return the contention of two workgroups, from how many operations of each change each word."""
+    both = one.astype(np.int64) + other
+    chunks = np.add.reduceat(both, np.arange(0, len(both), _CHUNK))
+    most, total = int(chunks.max()), int(chunks.sum())
+    collisions = float(np.sum(chunks * (chunks - 1))) / max(1, total * (total - 1))
+    growth = log2(max(1.0, np.count_nonzero(both) / max(1, np.count_nonzero(one))))
+    return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth))
+
+
+def _first_workgroup(
+    dispatch: Dispatch, number: int, sharing: float
+) -> tuple[Launch, dict[SourceSite, float], dict[SourceSite, float]]:
+    """Run a workgroup whose share of the core's cache is one of `sharing`."""
+    launch = _launch(dispatch, number)
+    costs = dispatch.device.costs
+    known = costs.costs.get("cache_bytes") if costs else None
+    size = known.value if known else COSTS["cache_bytes"][1]
+    launch.limit_cache(max(1, int(size / dispatch.device.line_bytes / sharing)))
+    outcome, program = launch.run(), launch.program
+    missed, delayed, executed = Counter[SourceSite](), Counter[SourceSite](), Counter[SourceSite]()
+    for probe, row in zip(program.memory_probes, outcome.bounds.tolist(), strict=False):
+        if probe.kind == "cached":
+            site = program.sites[probe.site]
+            missed[site] += row[at.MISSED]
+            delayed[site] += row[at.DELAYED]
+            executed[site] += row[at.EXECUTED]
+    rows = site_counters(program, outcome.blocks, outcome.tallies, dispatch.lanes, dispatch.device.subgroup_size)
+    requested = {row.site: row.global_sectors for row in rows if row.site in missed and row.global_sectors}
+    return (
+        launch,
+        {site: min(1.0, missed[site] / sectors) for site, sectors in requested.items()},
+        {site: delayed[site] / count for site, count in executed.items() if count},
+    )
+
+
+def _launch(dispatch: Dispatch, number: int, memory: DeviceMemory | None = None) -> Launch:
     how = replace(dispatch.how, chosen=np.array([number]), threads=1, trace=None)
-    program = dispatch.with_(how=how).program(frozenset(("touched", "sectors", "lanes")), how)
-    launch = Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory)
-    outcome = launch.run()
-    size = dispatch.device.subgroup_size
-    requested: Counter[str] = Counter()
-    for row in site_counters(launch.program, outcome.blocks, outcome.tallies, dispatch.lanes, size):
-        if row.kind == "load" and row.space == "storage":
-            requested[row.name or ""] += row.global_sectors
-    return launch, dict(requested)
+    program = dispatch.with_(how=how).program(_SAMPLED, how)
+    return Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory)
 
 
 # ---- atomic operations -------------------------------------------------------------------------------
 
 
-def _is_summed_up(row: Site) -> bool:
-    """Whether the device combines the lanes of a subgroup first: all change one word, by a reduction."""
-    return row.site.name in _REDUCTIONS and row.atomic_turns >= _ALL_ALIKE * row.atomics
+def _is_summed_up(row: Site, used: frozenset[SourceSite]) -> bool:
+    """Whether the device combines the lanes of a subgroup first: all change one word, by a sum, or by a reduction whose
+    results nothing needs."""
+    kinds = _SUMS if row.site in used else _REDUCTIONS
+    return row.site.name in kinds and row.atomic_turns >= _ALL_ALIKE * row.atomics
 
 
-def _turns(row: Site) -> int:
-    """Return how many operations wait for one another."""
-    requests = row.shared_requests + row.global_requests
-    return requests if _is_summed_up(row) else row.atomic_turns * _TURNS.get(row.site.name or "", 1)
+def _turns(row: Site, used: frozenset[SourceSite]) -> int:
+    """Return how many operations in workgroup memory wait for one another."""
+    requests = row.shared_requests
+    return requests if _is_summed_up(row, used) else row.atomic_turns * _TURNS.get(row.site.name or "", 1)
 
 
-def _storage_atomics(rows: list[Site], reach: Mapping[str, Reach], dispatch: Dispatch) -> tuple[float, float]:
-    """Return the sectors that atomic operations pass, and the turns on the busiest line, if all are equally busy."""
+def _storage_atomics(
+    rows: list[Site], used: frozenset[SourceSite], sample: Sample, dispatch: Dispatch, scale: float
+) -> tuple[float, float]:
+    """Return the passes of sectors by atomic operations in storage, and those of the busiest part of the L2 cache.
+
+    A part serves some chunks, which are spread over the parts as by random numbers.
+    """
     grid, sizes = prod(dispatch.grid), {bound.variable.name: len(bound.data) for bound in dispatch.bound}
-    passes = turns = 0.0
+    passes = defaultdict[str, float](float)
     for row in rows:
         if row.space == "storage":
-            name = row.name or ""
-            near = reach.get(name, Reach(0, 1, 1, 1.0))
-            lines = max(1.0, min(near.lines * grid**near.growth, sizes.get(name, 0) / dispatch.device.line_bytes))
-            passes += row.global_requests if _is_summed_up(row) else row.global_sectors
-            turns += _turns(row) / lines
-    return passes, turns
+            count = row.global_requests if _is_summed_up(row, used) else row.global_sectors
+            passes[row.name or ""] += scale * count
+    squares = most = 0.0
+    for name, count in passes.items():
+        its = sample.contention.get(name, Contention(0.0, 0.0, 1.0))
+        apart, least = max(1.0, grid / 2) ** its.growth, 4 * _CHUNK / max(4 * _CHUNK, sizes.get(name, 0))
+        squares += count * count * max(least, its.collisions / apart)
+        most = max(most, count * max(least, its.busiest / apart))
+    total = sum(passes.values())
+    return total, max(most, total / _PARTS + sqrt(2 * log(_PARTS) * squares / _PARTS))

@@ -15,18 +15,22 @@ IDLE = Work(
     resident=4,
     issued={},
     chain={},
+    longest={},
     wavefronts=0.0,
     ideal_wavefronts=0.0,
     load_lines=0.0,
     ideal_load_lines=0.0,
     store_lines=0.0,
     ideal_store_lines=0.0,
+    missed_lines=0.0,
     load_sectors=0.0,
     ideal_load_sectors=0.0,
     store_sectors=0.0,
     ideal_store_sectors=0.0,
     footprint=0.0,
+    moved=0.0,
     missed=0.0,
+    delayed=0.0,
     atomic_sectors=0.0,
     atomic_turns=0.0,
     workgroup_atomic_turns=0.0,
@@ -44,16 +48,21 @@ def us(work: Work, **costs: float) -> float:
     [
         ({}, {"launch_us": 1.5}, 1.5),
         ({"issued": {"fp32": 40_000.0}}, {"issue_fp32": 0.5}, 3 / 20 * 40_000 * 0.5 / 1000),
+        ({"issued": {"special": 40_000.0}}, {"issue_fp32": 0.5}, 3 / 20 * 40_000 * 0.5 / 1000),
+        ({"issued": {"special": 40_000.0}}, {"issue_special": 2.0}, 3 / 20 * 40_000 * 2 / 1000),
         ({"wavefronts": 80_000.0}, {"wavefront": 2.0}, 3 / 20 * 80_000 * 2 / 1000),
         ({"workgroup_atomic_turns": 80_000.0}, {"workgroup_atomic_turn": 3.0}, 3 / 20 * 80_000 * 3 / 1000),
         ({"load_lines": 4e4, "store_lines": 2e4}, {"load_line": 1.0, "store_line": 4.0}, 3 / 20 * 12e4 / 1000),
         ({"load_sectors": 4e4}, {"l2_load_sector": 2.0}, 3 / 20 * 8e4 / 1000),
+        ({"load_sectors": 4e4, "missed_lines": 4e4}, {"l2_load_sector": 1.0, "l2_load_line": 3.0}, 3 / 20 * 120),
+        ({"load_sectors": 4e4, "missed_lines": 1e4}, {"l2_load_sector": 1.0, "l2_load_line": 3.0}, 3 / 20 * 40),
         ({"store_sectors": 4e4, "ideal_store_sectors": 1e4}, {"l2_store_sector": 1.0, "l2_partial_sector": 2.0},
          3 / 20 * 10e4 / 1000),
-        ({"footprint": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
+        ({"footprint": 1e9, "moved": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
         ({"chain": {"alu": 100.0, "barrier": 2.0}}, {"latency_alu": 4.0, "latency_barrier": 50.0}, 500 / 1000),
         ({"chain": {"alu": 100.0}, "resident": 2}, {"latency_alu": 4.0}, 1.5 * 400 / 1000),
-        ({"chain": {"storage_load": 10.0}, "missed": 0.5}, {"latency_storage_load": 40.0, "latency_l2": 200.0},
+        ({"chain": {"alu": 100.0}, "longest": {"alu": 500.0}, "resident": 2}, {"latency_alu": 4.0}, 2000 / 1000),
+        ({"chain": {"storage_load": 10.0}, "delayed": 0.5}, {"latency_storage_load": 40.0, "latency_l2": 200.0},
          (10 * 40 + 10 * 0.5 * 200) / 1000),
         ({"atomic_sectors": 800.0, "atomic_turns": 300.0}, {"atomic_sector": 10.0, "atomic_turn": 2.0},
          (800 * 10 / CORES + 300 * 2) / 1000),
@@ -66,16 +75,25 @@ def test_each_unit_charges_for_its_own_work(changes: dict[str, Any], costs: dict
 
 def test_two_units_that_are_equally_busy_take_longer_than_one() -> None:
     work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=20_000.0)
-    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2**0.25)
+    p = 1 + 5 / (5 + 16)  # 3 workgroups of 2 subgroups on the busiest core
+    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2 ** (1 / p))
+
+
+def test_the_units_of_one_subgroup_take_turns_and_those_of_many_overlap() -> None:
+    one = replace(IDLE, workgroups=1, subgroups=1, issued={"fp32": 3_000.0}, wavefronts=4_000.0)
+    assert us(one, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 + 4.0)
+    many = replace(one, subgroups=1_000_000)
+    assert us(many, issue_fp32=1.0, wavefront=1.0) == pytest.approx(5.0, rel=1e-3)
 
 
 def test_a_unit_that_is_hardly_busy_adds_nothing() -> None:
-    work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=200.0)
+    work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=0.02)
     assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0, rel=1e-6)
 
 
 def test_a_footprint_within_the_cache_is_free_and_one_beyond_it_is_not() -> None:
-    assert us(replace(IDLE, footprint=3e5), dram_byte=1.0) < 0.01 * us(replace(IDLE, footprint=3e6), dram_byte=1.0)
+    near, far = (us(replace(IDLE, footprint=each, moved=each), dram_byte=1.0) for each in (3e5, 3e6))
+    assert near < 0.01 * far
 
 
 def test_a_prediction_has_bounds_parts_and_savings() -> None:

@@ -100,10 +100,57 @@ def test_an_array_at_an_index_that_lanes_share_is_told_from_one_at_their_own() -
     shared = costs(fill + "y[i] = own[x[0] & 7u];")
     scattered = costs(fill + "y[i] = own[x[i] & 7u];")
     assert (shared[0].issued["local"], shared[0].issued["local_scattered"]) == (1, 0)
-    assert (scattered[0].issued["local"], scattered[0].issued["local_scattered"]) == (0, 1)
+    assert (scattered[0].issued["local"], scattered[0].issued["local_scattered"]) == (0, 8)  # a line for each element
     assert scattered[0].chain["local_scattered"] == 1
 
 
+def test_lanes_with_indices_of_their_own_access_at_most_a_line_each() -> None:
+    (*_, whole) = (
+        region for region in costs("var own: array<u32, 64>; own[x[i] & 63u] = i; y[i] = own[x[i + 1u] & 63u];")
+    )
+    assert (whole.issued["local_scattered"], whole.issued["local_scattered_store"]) == (32, 32)
+
+
+def test_a_loop_that_only_accesses_an_array_of_function_space_is_counted_by_its_iterations() -> None:
+    body = (
+        "var own: array<u32, 8>; own[x[i] & 7u] = 1u; var at = i & 7u; for (var k = 0u; k < 9u; k++) { at = own[at]; }"
+    )
+    text = FRAME.replace("BODY", body + " y[i] = at;")
+    found = bankshot.simulate(text, grid=1, bindings={"x": [0] * 64, "y": [0] * 64}).work
+    assert found.issued["local_scattered"] == 2 * 9 * 8  # subgroups, iterations, lines
+
+
+@pytest.mark.parametrize(
+    ("call", "special", "arithmetic"),
+    [("inverseSqrt(v)", 1, 0), ("exp(v)", 1, 1), ("pow(v, v)", 2, 1), ("tanh(v)", 3, 3)],
+)
+def test_a_function_takes_the_instructions_that_compute_it(call: str, special: int, arithmetic: int) -> None:
+    (whole,) = costs(f"let v = bitcast<f32>(x[i]); y[i] = bitcast<u32>({call});")
+    assert (whole.issued["special"], whole.issued["fp32"]) == (special, arithmetic)
+
+
+@pytest.mark.parametrize(
+    ("call", "issued"),
+    [
+        ("atomicAdd(&n, i);", {"workgroup_atomic_sum": 1}),
+        ("atomicAdd(&n, 1u);", {"workgroup_atomic": 1}),
+        ("atomicExchange(&n, i);", {"workgroup_atomic": 1}),
+        ("y[i] = atomicAdd(&n, i);", {"workgroup_atomic": 1, "subgroup": 5}),
+        ("y[i] = atomicMax(&n, i);", {"workgroup_atomic": 1}),
+    ],
+)
+def test_what_an_atomic_operation_issues_depends_on_the_use_of_its_result(call: str, issued: dict[str, int]) -> None:
+    dispatch = dispatch_of(
+        FRAME.replace("var<workgroup> t", "var<workgroup> n: atomic<u32>;\nvar<workgroup> t").replace("BODY", call),
+        grid=1,
+        bindings={name: [0] * 64 for name in ("x", "y") if f"{name}[" in call},
+    )
+    (whole,) = region_costs(lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"}))))
+    kinds = ("workgroup_atomic", "workgroup_atomic_sum", "subgroup")
+    assert {kind: whole.issued[kind] for kind in kinds if whole.issued[kind]} == issued
+
+
 def test_every_class_and_step_has_a_cost_and_no_cost_is_without_one() -> None:
-    charged = {name for name in COSTS if name.startswith(("issue_", "latency_"))} - {"latency_l2", "latency_dram"}
+    charged = {name for name in COSTS if name.startswith(("issue_", "latency_"))}
+    charged -= {f"latency_{each}" for each in ("l2", "dram", "line", "wavefront")}  # of loads, beside their own steps
     assert charged == {*(f"issue_{each}" for each in ISSUED), *(f"latency_{each}" for each in STEPS)}

@@ -1,9 +1,12 @@
 """What a dispatch asks of a device, for kernels whose work was worked out by hand."""
 
+import math
+
 import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim.models import Cost, MeasuredCosts, get
 from bankshot.sim.models.time_model import Work
 
 HEAD = """\
@@ -40,6 +43,49 @@ def test_what_a_workgroup_loads_again_is_in_its_cache() -> None:
     assert found.load_sectors == 6 * 8
 
 
+def test_what_leaves_the_cache_before_it_is_loaded_again_is_missed_twice() -> None:
+    body = "var sum = 0.0; for (var k = 0u; k < 3u; k++) { sum += x[(g + k * 1024u) % 2048u]; } y[g] = sum;"
+    for lines, missed in ((2, 1.0), (4, 2 / 3)):  # of a workgroup, which loads 2, 2 others, and the first 2
+        costs = MeasuredCosts({"cache_bytes": Cost(GRID * lines * 128.0, None, "by hand")})
+        found = work(body, device=get("nvidia").with_(cores=1, costs=costs))
+        assert found.missed == pytest.approx(missed)
+        assert found.missed_lines == pytest.approx(missed * GRID * 2 * 3)
+
+
+def test_a_load_is_delayed_if_one_of_its_subgroups_misses() -> None:
+    found = work("var sum = 0.0; for (var k = 0u; k < 4u; k++) { sum += x[w.x * 8u + k * 2u]; } y[g] = sum;")
+    assert found.missed == 1 / 8  # of 2 subgroups in 4 iterations on one sector
+    assert found.delayed == 1 / 4
+
+
+def test_one_subgroup_waits_for_no_barrier() -> None:
+    body = "t[i] = x[g]; workgroupBarrier(); y[g] = t[31u - i];"
+    small = HEAD.replace("@workgroup_size(64)", "@workgroup_size(32)").replace("64u", "32u") + body + "}"
+    data = np.ones(4096, np.float32)
+    found = bankshot.simulate(small, grid=GRID, bindings={"x": data, "y": data.copy()}).work
+    assert "barrier" not in found.chain
+    assert "barrier" not in found.issued
+    assert work(body.replace("31u", "63u")).issued["barrier"] == GRID * 2
+
+
+def test_the_longest_workgroup_is_told_from_the_others() -> None:
+    found = work("for (var k = 0u; k < w.x * w.x; k++) { t[i] = f32(k); workgroupBarrier(); } y[g] = t[63u - i];")
+    assert found.chain["barrier"] == pytest.approx((0 + 1 + 4 + 9 + 16 + 25) / 6)
+    assert found.longest["barrier"] == 25
+
+
+def test_partly_stored_granules_of_distinct_lines_move_twice() -> None:
+    found = work("if (i < 4u) { y[(w.x * 4u + i) * 32u] = 1.0; }")
+    assert found.footprint == 24 * 128
+    assert found.moved == 24 * 64 * 2
+
+
+def test_the_chain_waits_for_each_wavefront_and_each_line() -> None:
+    found = work("t[i] = x[i * 32u]; workgroupBarrier(); y[g] = t[i * 32u];")
+    assert found.chain["line"] == 31
+    assert found.chain["wavefront"] == 31
+
+
 def test_the_chain_is_that_of_the_busiest_subgroup() -> None:
     found = work("if (i < 32u) { var v = i; for (var k = 0u; k < 10u; k++) { v = u32(x[v]); } y[v] = 1.0; }")
     assert found.chain["storage_load"] == 10  # half of the subgroups do it, and the workgroup waits for them
@@ -69,9 +115,15 @@ def test_exchanges_on_one_word_take_turns() -> None:
     assert found.atomic_turns == 6 * 64
 
 
-def test_additions_to_words_of_their_own_spread_over_the_lines() -> None:
-    found = work("atomicAdd(&n[g], 1u);")
-    assert found.atomic_turns == pytest.approx(6 * 2 / (6 * 2))
+def test_maxima_on_one_word_take_turns_if_something_needs_their_results() -> None:
+    assert work("atomicMax(&n[0], i);").atomic_turns == 6 * 2
+    assert work("let old = atomicMax(&n[0], i); if (old == 99999u) { y[0] = 1.0; }").atomic_turns == 6 * 64
+
+
+def test_additions_to_words_of_their_own_spread_over_the_parts_of_the_cache() -> None:
+    passes = 6 * 2 * 4  # each workgroup has a chunk of its own: 8 passes of sectors
+    turns = passes / 48 + math.sqrt(2 * math.log(48) * 6 * 8**2 / 48)
+    assert work("atomicAdd(&n[g], 1u);").atomic_turns == pytest.approx(turns, rel=0.01)
 
 
 def test_a_sample_stands_for_all_workgroups() -> None:
