@@ -32,6 +32,7 @@ from .kernel_rows import HEADINGS, ORDER, WARNS, CaseRow, KernelRow, cells, kern
 from .page_drawings import Drawing, Figures, drawings_of
 from .page_maps import STEP, bank_cells, patch_words
 from .page_source import Listing, Mark, files_of, listing_of
+from .prediction import prediction_words, time_check_words
 from .source_listing import compact
 from .tables import CHARGES, TOTALS, idle_words, tables, useful
 from .times_report import timing_words
@@ -233,6 +234,8 @@ def _environment() -> Any:
         "idle_words": idle_words,
         "counted": counted,
         "timing_words": timing_words,
+        "prediction_words": prediction_words,
+        "time_check_words": time_check_words,
     }
     return environment
 

@@ -20,7 +20,7 @@ from .check_words import counter_words
 from .cost_places import cost_places
 from .cost_text import show_cost, show_cost_rows
 from .listing_text import show_listing
-from .prediction import prediction_words
+from .prediction import prediction_words, time_check_words
 from .run_text import finding_summary, finding_text, show_devices, show_silenced, show_table, totals_table
 from .source_listing import listings
 from .tables import tables, useful
@@ -30,6 +30,7 @@ from .times_report import timing_words
 if TYPE_CHECKING:
     from ..goldens.golden_store import Verdict
     from ..judge.counter_checks import CounterCheck
+    from ..judge.time_check import TimeCheck
     from ..judge.verdict import Audit, FindingCheck
     from .protocol import ReportOptions
 
@@ -103,6 +104,8 @@ def _problems(out: Console, audit: Audit, most: int | None = None) -> None:
     for check in audit.counters:
         if not check.ok:
             _show_counter(out, check)
+    if audit.predicted is not None and not audit.predicted.ok:
+        _show_time(out, audit.predicted)
     if audit.golden is not None and not audit.golden.ok:
         show_golden(out, audit.golden, most)
     show_unchecked(out, audit.unchecked)
@@ -114,6 +117,10 @@ def _by_severity(findings: Iterable[FindingCheck]) -> list[FindingCheck]:
 
 def _show_counter(out: Console, check: CounterCheck) -> None:
     say(out, verdict(check.ok).append(f"{check.counter}  {counter_words(check)}"))
+
+
+def _show_time(out: Console, check: TimeCheck) -> None:
+    say(out, verdict(check.ok).append(f"predicted time  {time_check_words(check)}"))
 
 
 def show_golden(out: Console, golden: Verdict, most: int | None = None) -> None:
@@ -141,6 +148,8 @@ def _passed(out: Console, audit: Audit) -> None:
     for check in audit.counters:
         if check.ok:
             _show_counter(out, check)
+    if audit.predicted is not None and audit.predicted.ok:
+        _show_time(out, audit.predicted)
     if audit.golden is not None and audit.golden.ok:
         show_golden(out, audit.golden)
     for item in audit.findings:

@@ -7,8 +7,36 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ...sim import Run
     from ...sim.models.time_model import Prediction
+    from ..judge.time_check import TimeCheck
 
 _SHOWN = 0.05  # of the time: a smaller part is not named
+
+
+def time_check_words(check: TimeCheck) -> str:
+    """A predicted time against the manifest's bound: the prediction, its interval, and what limits."""
+    found = check.prediction
+    most = "as the manifest allows" if check.ok else f"the manifest allows {shown_us(check.most_us)}"
+    return f"{claimed_us(found)}, limited by {found.limiter}, {most}"
+
+
+def claimed_us(found: Prediction) -> str:
+    """A predicted time with its interval."""
+    return f"{shown_us(found.us)}, 90% within {shown_us(found.low)} to {shown_us(found.high)}"
+
+
+def time_check_entry(check: TimeCheck | None) -> dict[str, Any] | None:
+    """The check of a predicted time as JSON-like values."""
+    if check is None:
+        return None
+    found = check.prediction
+    return {
+        "most_us": check.most_us,
+        "us": found.us,
+        "low": found.low,
+        "high": found.high,
+        "limiter": found.limiter,
+        "ok": check.ok,
+    }
 
 
 def prediction_words(run: Run) -> list[str]:
@@ -18,7 +46,7 @@ def prediction_words(run: Run) -> list[str]:
         return []
     if not found.calibrated:
         return ["predicted time: for ranking only, its device was not calibrated", _parts(found)]
-    words = f"predicted time {shown_us(found.us)}, 90% within {shown_us(found.low)} to {shown_us(found.high)}"
+    words = f"predicted time {claimed_us(found)}"
     saved = [f"{name} would save {shown_us(each)}" for name, each in found.savings.items()]
     return [words, _parts(found), *saved]
 
