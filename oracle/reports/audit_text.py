@@ -18,9 +18,9 @@ from ..judge.options import SEVERITIES
 from .check_text import show_differences, show_excused, show_outcome, show_output_check, show_unchecked
 from .check_words import counter_words
 from .cost_places import cost_places
-from .cost_text import show_cost, show_cost_rows
+from .cost_text import show_cost, show_cost_rows, show_time
 from .listing_text import show_listing
-from .prediction import prediction_words, time_check_words
+from .prediction import longest_lines, prediction_words, time_check_words
 from .run_text import finding_summary, finding_text, show_devices, show_silenced, show_table, totals_table
 from .source_listing import listings
 from .tables import tables, useful
@@ -58,6 +58,7 @@ def show_audit(out: Console, audit: Audit, listing: str) -> None:
     show_heading(out, audit.case, f"charged as {audit.device}")
     _problems(out, audit)
     show_cost(out, cost_places(audit.run))
+    show_time(out, longest_lines(audit.run))
     _passed(out, audit)
     _notes(out, audit)
     out.print()
