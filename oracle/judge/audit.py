@@ -36,6 +36,7 @@ from .options import Log, Options
 from .output_checks import reference_check
 from .recordings import Recordings, record_case
 from .schedule_options import schedules_of
+from .time_check import require_times, time_check
 from .verdict import Audit, finding_checks
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
     if case.kernel.reference is not None:
         find_reference(case)  # before the run, which may be long
+    require_times(case, options.device)
     with _drivers_compiling(case, options):
         log = Log(say)
         run = _simulate(case, options, log)
@@ -76,6 +78,7 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
             recordings=_record(case, run, options, log),
             not_compared=tuple(log.left_out),
             stopped=endless(run),
+            predicted=time_check(case, run) if run.coverage.exact and not endless(run) else None,
         )
         return _with_coverage(replace(verdict, golden=golden_check(verdict, options)))
 

@@ -17,6 +17,7 @@ from .device_comparison import Charged
 from .options import SEVERITIES
 from .output_checks import OutputCheck
 from .recordings import Recordings
+from .time_check import KEY, TimeCheck
 
 if TYPE_CHECKING:
     from ...sim import Finding, Run
@@ -44,7 +45,8 @@ class Audit:
     """The result of one audit of a case. `device`: the profile that was charged; `devices`: several, side by side.
     `adapters`: those on which wgpu ran. `seconds`: by step. `coverage`: what the checks could have rejected.
     `not_compared`: comparisons that were not made, with the reason. `stopped`: the run was ended before its end, so
-    that it has no outputs. `times`: on adapters, where they were asked for; they are no part of the verdict."""
+    that it has no outputs. `times`: on adapters, where they were asked for; they are no part of the verdict.
+    `predicted`: the predicted time against the manifest's bound, where there is one."""
 
     case: Case
     device: str
@@ -63,13 +65,16 @@ class Audit:
     not_compared: tuple[str, ...] = ()
     stopped: bool = False
     times: tuple[gpu.Timing, ...] = ()
+    predicted: TimeCheck | None = None
 
     @property
     def differs(self) -> bool:
         """Whether a check failed."""
         golden = self.golden is not None and self.golden.differs
         outputs = any(not check.comparison.ok for check in self.outputs)
-        return golden or outputs or not all(check.ok for check in (*self.counters, *self.limits, *self.findings))
+        slow = self.predicted is not None and not self.predicted.ok
+        checks = (*self.counters, *self.limits, *self.findings)
+        return golden or outputs or slow or not all(check.ok for check in checks)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -89,6 +94,8 @@ class Audit:
             yield NO_OUTPUT
         if missing := len(self.case.kernel.counters) - self.coverage.counters:
             yield f"{COUNTERS}: {missing} not compared"
+        if self.case.kernel.predicted_us_max is not None and self.predicted is None:
+            yield f"{KEY}: not compared"
         if self.golden is not None and self.golden.unchecked:
             yield f"{GOLDEN}: {self.golden.advice}"
 
@@ -138,5 +145,6 @@ def judged_as(audit: Audit, charged: Charged) -> Audit:
         audit,
         device=charged.device.name,
         counters=counter_checks(case, charged.counters),
+        predicted=audit.predicted if charged.device.name == audit.device else None,
         limits=limit_checks(case, pipeline, charged.device),
     )

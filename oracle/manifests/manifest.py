@@ -15,6 +15,7 @@
     [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs;
                         `golden`, where these sizes differ from [expect]
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
+                        `predicted_us_max`, the most microseconds that the dispatch may take by the model of time;
                         `allow`, the codes of accepted findings; `free`, the outputs whose bits WGSL leaves open, for
                         example those of exp(): a GPU's are compared with the reference, not with ours;
                         in `unchecked`, per output the reason why nothing needs to check it;
@@ -150,6 +151,14 @@ class Shape:
 
 
 @frozen
+class MostMicroseconds:
+    """The most that a predicted time may be. `at`: the manifest and the line that say so."""
+
+    us: Expression | float
+    at: str
+
+
+@frozen
 class Kernel:
     """A kernel as its manifest describes it."""
 
@@ -172,6 +181,7 @@ class Kernel:
     rules: dict[str, Rule] = field(default_factory=dict[str, Rule])  # output -> rule against the reference
     gpu_rules: dict[str, Rule] = field(default_factory=dict[str, Rule])  # output -> rule against a GPU, if not `exact`
     counters: dict[str, Expression] = field(default_factory=dict[str, Expression])
+    predicted_us_max: MostMicroseconds | None = None
     allow: frozenset[str] = frozenset()
     free: frozenset[str] = frozenset()
     unchecked: dict[str, str] = field(default_factory=dict[str, str])  # output -> why nothing needs to check it

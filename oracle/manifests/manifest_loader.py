@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from ..comparison.rules import RULES, Rule
 from ..errors import UsageError
 from . import inputs
 from .dimension_arithmetic import FUNCTIONS, names_in
-from .manifest import LARGEST, Binding, Expression, Kernel, Member, Shape
+from .manifest import LARGEST, Binding, Expression, Kernel, Member, MostMicroseconds, Shape
 from .strict_toml import Table, shown
 
 COSTS = ("quick", "heavy")
@@ -82,6 +83,7 @@ def _kernel(top: Table) -> Kernel:
     allow = _findings(expect)
     free = _outputs(expect, "free", bindings)
     unchecked = _reasons(expect, bindings)
+    most_time = _most_time(expect, dims)
     for name, value in expect.data.items():
         if isinstance(value, dict):
             known = ", ".join(b.name for b in bindings) or "none"
@@ -116,6 +118,7 @@ def _kernel(top: Table) -> Kernel:
         rules=rules,
         gpu_rules=gpu_rules,
         counters=counters,
+        predicted_us_max=most_time,
         allow=allow,
         free=free,
         unchecked=unchecked,
@@ -174,6 +177,20 @@ def _reasons(expect: Table, bindings: tuple[Binding, ...]) -> dict[str, str]:
             table.fail(f"`unchecked` needs the reason why nothing checks {name}", name)
     table.done([b.name for b in bindings])
     return reasons
+
+
+def _most_time(expect: Table, dims: Mapping[str, int]) -> MostMicroseconds | None:
+    """Take `predicted_us_max`: a positive number of microseconds, or arithmetic on the dims."""
+    key = "predicted_us_max"
+    at = expect.place(key)
+    value: Expression | float | None = expect.take(key, int, float, str, default=None)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        _check_names(expect, [value], dims, key)
+    elif not (math.isfinite(value) and 0 < value <= LARGEST):
+        expect.fail(f"`{key}` must be a positive number of microseconds, not {shown(value)}", key)
+    return MostMicroseconds(value, at)
 
 
 def _folder(table: Table, folder: Path) -> Path:

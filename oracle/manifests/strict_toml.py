@@ -129,7 +129,11 @@ class Table:
             self.fail(f"{self.header or 'the file'} has an unknown key `{key}`{hint}", key)
 
     def fail(self, message: str, key: str | None = None) -> NoReturn:
-        raise UsageError(f"{self.path}{self._line(key)}: {message}")
+        raise UsageError(f"{self.place(key)}: {message}")
+
+    def place(self, key: str | None = None) -> str:
+        """Return the file and, where the key can be found, its line."""
+        return f"{self.path}{self._line(key)}"
 
     def _near(self, key: str) -> str:
         close = difflib.get_close_matches(key, self.data, n=1)

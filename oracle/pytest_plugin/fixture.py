@@ -25,11 +25,13 @@ from ..goldens import golden_files
 from ..goldens import golden_store as goldens
 from ..judge.case_run import endless
 from ..judge.counter_checks import with_derived
+from ..judge.time_check import HINT, no_time
 from ..reports.remarks import Entry, Remark, figures_of, golden_remarks, of_finding
 
 if TYPE_CHECKING:
     from ...sim import Finding, Run, Site
     from ...sim.bindings.binding import Bindings, Key, Output
+    from ...sim.models.time_model import Prediction
     from ...sim.utilization.utilization import Utilization
 
 
@@ -74,6 +76,16 @@ class MeasuredRun:
     def utilization(self) -> Utilization:
         """The utilizations of lanes, subgroups and cores, from 0 to 1. The first use runs some workgroups again."""
         return self.run.utilization
+
+    @property
+    def predicted_time(self) -> Prediction:
+        """How long the dispatch takes by the model of time, in microseconds: `assert run.predicted_time.us <= 250`.
+
+        Raises `UsageError` where the device claims no time.
+        """
+        if why := no_time(self.run.device):
+            raise UsageError(f"`predicted_time` needs a device that claims a time, and {why}; {HINT}")
+        return self.run.predicted_time
 
     def __repr__(self) -> str:
         """One line for a failing assertion: the place with the most excess wavefronts, and the first finding."""

@@ -22,7 +22,7 @@ from .json_entries import (
     site_entry,
     utilization_entry,
 )
-from .prediction import prediction_entry
+from .prediction import prediction_entry, time_check_entry
 from .times_report import timing_entry
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def audit_entry(audit: Audit) -> Entry:
         "not_compared": list(audit.not_compared),
         "outputs": [output_entry(check) for check in audit.outputs],
         "expected_counters": [_counter_entry(check) for check in audit.counters],
+        "expected_time": time_check_entry(audit.predicted),
         "limits": [_limit_entry(check) for check in audit.limits],
         "coverage": coverage_entry(audit.run.coverage),
         "schedules": agreement_entry(audit.run),

@@ -32,6 +32,7 @@ from .kernel_rows import HEADINGS, ORDER, WARNS, CaseRow, KernelRow, cells, kern
 from .page_drawings import Drawing, Figures, drawings_of
 from .page_maps import STEP, bank_cells, patch_words
 from .page_source import Listing, Mark, files_of, listing_of
+from .prediction import longest_lines, prediction_words, time_check_words
 from .source_listing import compact
 from .tables import CHARGES, TOTALS, idle_words, tables, useful
 from .times_report import timing_words
@@ -163,6 +164,7 @@ def section_of(audit: Audit, number: int) -> Section:
     listing = listing_of(audit, anchor)
     found = _findings(audit, listing)
     cost = [Linked(place, listing.anchor(place.file, place.line)) for place in cost_places(audit.run)]
+    times = [Linked(line, listing.anchor(line.file, line.line)) for line in longest_lines(audit.run)]
     moved = _golden_changes(audit, listing)
     marks: dict[str, list[Mark]] = defaultdict(list)
     for item in found:
@@ -170,10 +172,10 @@ def section_of(audit: Audit, number: int) -> Section:
             marks[at].append(Mark(f"{anchor}-f{item.number}", item.finding.code, not item.counts))
     written = {check.output: listing.of(check.written) for check in audit.outputs if not check.ok and check.written}
     failing = [place.anchor for item in found if item.counts for place in item.places]
-    files = files_of(listing, marks, [*failing, *written.values(), *(each.anchor for each in (*cost, *moved))])
+    files = files_of(listing, marks, [*failing, *written.values(), *(each.anchor for each in (*cost, *times, *moved))])
     parts = {
-        "audit": audit, "anchor": anchor, "found": found, "cost": cost, "moved": moved, "written": written,
-        "totals": {**with_derived(audit.run.counters), **useful(audit.run)},
+        "audit": audit, "anchor": anchor, "found": found, "cost": cost, "times": times, "moved": moved,
+        "written": written, "totals": {**with_derived(audit.run.counters), **useful(audit.run)},
     }  # fmt: skip
     case = _template("case.html.j2").module
     return Section(
@@ -233,6 +235,8 @@ def _environment() -> Any:
         "idle_words": idle_words,
         "counted": counted,
         "timing_words": timing_words,
+        "prediction_words": prediction_words,
+        "time_check_words": time_check_words,
     }
     return environment
 

@@ -18,9 +18,9 @@ from ..judge.options import SEVERITIES
 from .check_text import show_differences, show_excused, show_outcome, show_output_check, show_unchecked
 from .check_words import counter_words
 from .cost_places import cost_places
-from .cost_text import show_cost, show_cost_rows
+from .cost_text import show_cost, show_cost_rows, show_time
 from .listing_text import show_listing
-from .prediction import prediction_words
+from .prediction import longest_lines, prediction_words, time_check_words
 from .run_text import finding_summary, finding_text, show_devices, show_silenced, show_table, totals_table
 from .source_listing import listings
 from .tables import tables, useful
@@ -30,6 +30,7 @@ from .times_report import timing_words
 if TYPE_CHECKING:
     from ..goldens.golden_store import Verdict
     from ..judge.counter_checks import CounterCheck
+    from ..judge.time_check import TimeCheck
     from ..judge.verdict import Audit, FindingCheck
     from .protocol import ReportOptions
 
@@ -57,6 +58,7 @@ def show_audit(out: Console, audit: Audit, listing: str) -> None:
     show_heading(out, audit.case, f"charged as {audit.device}")
     _problems(out, audit)
     show_cost(out, cost_places(audit.run))
+    show_time(out, longest_lines(audit.run))
     _passed(out, audit)
     _notes(out, audit)
     out.print()
@@ -103,6 +105,8 @@ def _problems(out: Console, audit: Audit, most: int | None = None) -> None:
     for check in audit.counters:
         if not check.ok:
             _show_counter(out, check)
+    if audit.predicted is not None and not audit.predicted.ok:
+        _show_time(out, audit.predicted)
     if audit.golden is not None and not audit.golden.ok:
         show_golden(out, audit.golden, most)
     show_unchecked(out, audit.unchecked)
@@ -114,6 +118,10 @@ def _by_severity(findings: Iterable[FindingCheck]) -> list[FindingCheck]:
 
 def _show_counter(out: Console, check: CounterCheck) -> None:
     say(out, verdict(check.ok).append(f"{check.counter}  {counter_words(check)}"))
+
+
+def _show_time(out: Console, check: TimeCheck) -> None:
+    say(out, verdict(check.ok).append(f"predicted time  {time_check_words(check)}"))
 
 
 def show_golden(out: Console, golden: Verdict, most: int | None = None) -> None:
@@ -141,6 +149,8 @@ def _passed(out: Console, audit: Audit) -> None:
     for check in audit.counters:
         if check.ok:
             _show_counter(out, check)
+    if audit.predicted is not None and audit.predicted.ok:
+        _show_time(out, audit.predicted)
     if audit.golden is not None and audit.golden.ok:
         show_golden(out, audit.golden)
     for item in audit.findings:

@@ -1,8 +1,9 @@
 """Where the cost of a run is: the few places in the source with the most excess, why, and what helps.
 
 *Excess* is what a place was charged beyond its ideal: wavefronts that bank conflicts add, sectors that a scattered
-access adds, issue slots whose lanes idle, turns that atomic operations wait for. Places are ranked by their part of all
-passes of the run: an issued subgroup, a wavefront and a sector count as one pass each.
+access adds, issue slots whose lanes idle, turns that atomic operations wait for. Where the costs of the device are
+known, places are ranked by the predicted time that the kernel would save without their excess. Elsewhere they are
+ranked by their part of all passes of the run: an issued subgroup, a wavefront and a sector count as one pass each.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import IDLE_CAUSES
 from .check_words import counted
+from .prediction import is_predicted
 
 if TYPE_CHECKING:
     from ...sim import Run, Site
@@ -29,7 +31,9 @@ LEAST = 0.01  # of all passes, for a place to be listed
 class CostPlace:
     """A place with excess. `code`: the text of its line. `what`: the access, or what its lanes do. `resource`: the unit
     of `excess`. `share`: of the excess of this resource in the run; `weight`: of all passes. `why` says how the excess
-    arises, `help` what removes it. `lines`: how many lines of the file it stands for, of which this is the worst."""
+    arises, `help` what removes it. `lines`: how many lines of the file it stands for, of which this is the worst.
+    `saved_us`: the predicted time without the excess is shorter by this; None where the device's costs are not known.
+    `weight` is then its part of the predicted time."""
 
     file: str
     line: int
@@ -42,6 +46,7 @@ class CostPlace:
     why: str
     help: str
     lines: int = 1
+    saved_us: float | None = None
 
     @property
     def at(self) -> str:
@@ -66,9 +71,21 @@ class CostPlace:
 def cost_places(run: Run, most: int = MOST) -> tuple[CostPlace, ...]:
     """The places with the most excess, the worst first; empty where no place has much."""
     passes = passes_of(run.counters)
-    found = [*_merged(_accesses(run.sites, passes)), *_idle(run, passes)]
+    found = _timed(run, [*_merged(_accesses(run.sites, passes)), *_idle(run, passes)])
     worth = [place for place in found if place.weight >= LEAST]
     return tuple(sorted(worth, key=lambda place: (-place.weight, place.file, place.line))[:most])
+
+
+def _timed(run: Run, places: Iterable[CostPlace]) -> Iterator[CostPlace]:
+    """Weigh places by the time that they cost, where the costs of the device are known."""
+    if not is_predicted(run):
+        yield from places
+        return
+    from ...sim.run.what_if import saving
+
+    for place in places:
+        us = saving(run, _CHANGES[place.resource], place.share)
+        yield replace(place, saved_us=us, weight=us / run.predicted_time.us)
 
 
 def line_shares(run: Run) -> dict[tuple[str, int], float]:
@@ -151,6 +168,14 @@ _RESOURCES = (
     ),
 )  # fmt: skip
 
+# The change that ends the excess of each resource, by its name in `sim.run.what_if.CHANGES`.
+_CHANGES = {
+    CONFLICTS: "no bank conflicts",
+    "excess sectors": "coalesced accesses",
+    "serialized atomic turns": "atomic operations that never wait",
+    "idle lanes": "no idle lanes",
+}
+
 _SUMMED = ("executions", "shared_requests", "shared_wavefronts", "shared_ideal_wavefronts", "global_requests",
            "global_sectors", "global_ideal_sectors", "atomic_turns")  # fmt: skip
 
@@ -217,7 +242,8 @@ def _idle(run: Run, passes: float) -> Iterator[CostPlace]:
 @frozen
 class CostTotals:
     """What ranks kernels by cost: sums over cases, and the place with the most excess in any. `passes`: see
-    `passes_of`; `excess`: those that the costliest places add."""
+    `passes_of`, or microseconds where the costs of the device are known; `excess`: those that the costliest places
+    add."""
 
     active_lanes: int = 0
     issued_lanes: int = 0
@@ -237,7 +263,8 @@ class CostTotals:
     @classmethod
     def of(cls, run: Run) -> CostTotals:
         """The totals of one run."""
-        counters, passes, places = run.counters, passes_of(run.counters), cost_places(run)
+        counters, places = run.counters, cost_places(run)
+        passes = run.predicted_time.us if is_predicted(run) else passes_of(counters)
         worst = places[0] if places else None
         active = int(counters["active_lanes"])
         idle = sum(int(counters[row.key]) for row in IDLE_CAUSES)

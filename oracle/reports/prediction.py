@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ...sim import Run
     from ...sim.models.time_model import Prediction
+    from ...sim.run.line_times import LineTime
+    from ..judge.time_check import TimeCheck
 
+MOST_LINES = 5  # of a report
+_LEAST_SHARE = 0.02  # of the time, for a line to be listed
 _SHOWN = 0.05  # of the time: a smaller part is not named
+
+
+def time_check_words(check: TimeCheck) -> str:
+    """A predicted time against the manifest's bound: the prediction, its interval, and what limits."""
+    found = check.prediction
+    most = "as the manifest allows" if check.ok else f"the manifest allows {shown_us(check.most_us)}"
+    return f"{claimed_us(found)}, limited by {found.limiter}, {most}"
+
+
+def claimed_us(found: Prediction) -> str:
+    """A predicted time with its interval."""
+    return f"{shown_us(found.us)}, 90% within {shown_us(found.low)} to {shown_us(found.high)}"
+
+
+def time_check_entry(check: TimeCheck | None) -> dict[str, Any] | None:
+    """The check of a predicted time as JSON-like values."""
+    if check is None:
+        return None
+    found = check.prediction
+    return {
+        "most_us": check.most_us,
+        "us": found.us,
+        "low": found.low,
+        "high": found.high,
+        "limiter": found.limiter,
+        "ok": check.ok,
+    }
 
 
 def prediction_words(run: Run) -> list[str]:
@@ -18,8 +50,8 @@ def prediction_words(run: Run) -> list[str]:
         return []
     if not found.calibrated:
         return ["predicted time: for ranking only, its device was not calibrated", _parts(found)]
-    words = f"predicted time {shown_us(found.us)}, 90% within {shown_us(found.low)} to {shown_us(found.high)}"
-    saved = [f"{name} would save {shown_us(each)}" for name, each in found.savings.items()]
+    words = f"predicted time {claimed_us(found)}"
+    saved = [f"{name} would save {shown_us(each)}" for name, each in run.time_savings.items()]
     return [words, _parts(found), *saved]
 
 
@@ -34,14 +66,43 @@ def prediction_entry(run: Run) -> dict[str, Any]:
         "high": found.high,
         "limiter": found.limiter,
         "parts": dict(found.parts),
-        "savings": dict(found.savings),
+        "savings": run.time_savings,
+        "lines": [_line_entry(line) for line in run.line_times],
         "calibrated": found.calibrated,
     }
     return {"predicted_time": entry}
 
 
+def _line_entry(line: LineTime) -> dict[str, Any]:
+    return {
+        "file": line.file,
+        "line": line.line,
+        "us": line.us,
+        "share": line.share,
+        "limiter": line.limiter,
+        "parts": dict(line.parts),
+    }
+
+
+def longest_lines(run: Run) -> list[LineTime]:
+    """The lines that take most of the predicted time, the longest first; none without costs."""
+    if _prediction(run) is None:
+        return []
+    return [line for line in run.line_times[:MOST_LINES] if line.share >= _LEAST_SHARE]
+
+
+def line_words(line: LineTime) -> str:
+    """The share of a line, and what limits it."""
+    return f"{line.share:.0%}  {Path(line.file).name}:{line.line}  {line.limiter}"
+
+
 def _prediction(run: Run) -> Prediction | None:
-    return None if run.device.costs is None or run.device.cores is None else run.predicted_time
+    return None if not is_predicted(run) else run.predicted_time
+
+
+def is_predicted(run: Run) -> bool:
+    """Whether the costs of a run's device are known."""
+    return run.device.costs is not None and run.device.cores is not None
 
 
 def _parts(found: Prediction) -> str:

@@ -16,6 +16,7 @@ from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import derived
 from ..judge.coverage import CaseOutcome
 from .check_words import comparison_words, counter_words
+from .prediction import time_check_words
 
 if TYPE_CHECKING:
     from ...sim import Finding, Note
@@ -34,6 +35,7 @@ CODES = {
     "output": "an output differs from what is expected",
     "unbounded": "elements of an output have no bound to be checked against",
     "counter": "a counter differs from the manifest",
+    "predicted-time": "the predicted time is more than the manifest allows",
     "limit": "the dispatch is beyond a limit of the device",
     "golden": "a run differs from its golden",
     "unchecked": "nothing could have failed for elements of an output",
@@ -41,7 +43,7 @@ CODES = {
 }
 
 # Among remarks of a level, the codes that come first and last; those of findings are between them.
-_FIRST, _LAST = ("wrong-use", "output"), ("limit", "counter", "golden", "unchecked", "unbounded")
+_FIRST, _LAST = ("wrong-use", "output"), ("limit", "counter", "predicted-time", "golden", "unchecked", "unbounded")
 
 # The counters that an entry shows.
 FIGURES = ("excess_wavefronts", "excess_sectors", "working_invocations", "barriers")
@@ -206,6 +208,10 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
         if not check.ok:
             line = _line_of(kernel.path, check.counter, kernel.counters[check.counter])
             yield Remark(ERROR, "counter", f"{check.counter}  {counter_words(check)}", str(kernel.path), line)
+    if audit.predicted is not None and not audit.predicted.ok and kernel.predicted_us_max is not None:
+        line = _line_of(kernel.path, "predicted_us_max", kernel.predicted_us_max.us)
+        words = f"predicted time  {time_check_words(audit.predicted)}"
+        yield Remark(ERROR, "predicted-time", words, str(kernel.path), line)
     for check in audit.findings:
         if not check.allowed:
             yield of_finding(check.finding, str(kernel.source))

@@ -10,7 +10,7 @@ from rich.console import Console
 from ..judge.schedule_options import agreement_entry
 from ..manifests.rendering_stages import stage_notes
 from .cost_places import cost_places
-from .cost_text import show_cost
+from .cost_text import show_cost, show_time
 from .json_document import Entry
 from .json_entries import (
     case_entry,
@@ -21,7 +21,7 @@ from .json_entries import (
     site_entry,
     utilization_entry,
 )
-from .prediction import prediction_entry, prediction_words
+from .prediction import longest_lines, prediction_entry, prediction_words
 from .run_text import finding_text, show_devices, show_silenced, totals_table
 from .terminal import say, show_heading
 
@@ -43,6 +43,7 @@ def show_run(out: Console, result: RunResult) -> None:
     if result.trace is not None:
         _trace(out, result, result.trace)
     show_cost(out, cost_places(result.run))
+    show_time(out, longest_lines(result.run))
     out.print(totals_table(result.run.counters))
     for words in prediction_words(result.run):
         say(out, f"  {words}")

@@ -35,6 +35,7 @@ from .traffic import Traffic, traffic
 from .workgroup_coverage import Coverage
 
 if TYPE_CHECKING:
+    from .line_times import LineTime
     from .output_bounds import Bounds
 
 
@@ -146,6 +147,26 @@ class Run:
         Raises `MissingCost` for a device without costs.
         """
         return predict(self.work, self._dispatch.device)
+
+    @cached_property
+    def line_times(self) -> list[LineTime]:
+        """The part of the predicted time that each line takes, with its limiter, the longest first.
+
+        Raises `MissingCost` for a device without costs.
+        """
+        from .line_times import line_times  # few runs need it
+
+        return line_times(self)
+
+    @cached_property
+    def time_savings(self) -> dict[str, float]:
+        """The microseconds of the predicted time that changes would save, by the name of each, the most first.
+
+        Changes that save next to nothing are left out. Raises `MissingCost` for a device without costs.
+        """
+        from .what_if import savings  # few runs need it
+
+        return savings(self)
 
     @cached_property
     def sites(self) -> list[Site]:

@@ -121,7 +121,7 @@ def shown(monkeypatch):
 def audited(**given):
     facts = {"outcome": CaseOutcome.FAILED, "coverage": Coverage(), "outputs": (), "findings": (), "limits": (),
              "counters": (), "golden": None, "unchecked": (), "device": "nvidia", "run": "run", "notes": (),
-             "adapters": ()}  # fmt: skip
+             "adapters": (), "predicted": None}  # fmt: skip
     return SimpleNamespace(**facts | given)
 
 

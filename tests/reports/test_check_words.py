@@ -10,6 +10,7 @@ from bankshot.oracle.comparison.compare import Comparison, Difference
 from bankshot.oracle.judge.coverage import CaseOutcome, Compared, Coverage, OutputCoverage, kind_of
 from bankshot.oracle.judge.output_checks import OutputCheck
 from bankshot.oracle.judge.verdict import Audit, FindingCheck
+from bankshot.oracle.manifests.manifest import MostMicroseconds
 from bankshot.oracle.reports.check_words import comparison_words, counted, counter_words
 
 
@@ -166,7 +167,8 @@ def test_the_kinds_of_truth():
 
 
 def audit(outputs=(), counters=(), limits=(), findings=(), golden=None, coverage=None, declared=0, **given):
-    kernel = SimpleNamespace(path=SimpleNamespace(suffix=given.pop("suffix", ".toml")), counters=range(declared))
+    path, bound = SimpleNamespace(suffix=given.pop("suffix", ".toml")), given.pop("bound", None)
+    kernel = SimpleNamespace(path=path, counters=range(declared), predicted_us_max=bound)
     covered = Coverage((output(truths={"reference": 10}),)) if coverage is None else coverage
     checks = (tuple(SimpleNamespace(ok=ok) for ok in group) for group in (counters, limits))
     return Audit(SimpleNamespace(kernel=kernel), "nvidia", None, tuple(outputs), *checks, tuple(findings), (), (), {},
@@ -183,6 +185,7 @@ def golden(differs=False, unchecked=False):
 
 CLEAN, FAILED, UNCHECKED = CaseOutcome.CLEAN, CaseOutcome.FAILED, CaseOutcome.UNCHECKED
 GOOD, BAD = OutputCheck("y", "it", comparison(ULP)), OutputCheck("y", "it", comparison(ULP, False))
+BOUND = MostMicroseconds(3, "k.toml:1")
 VACUOUS = OutputCheck("y", "it", comparison(ULP, unchecked=1_000))
 SOME = OutputCheck("y", "it", comparison(ULP, unchecked=10))
 LEFT = Coverage((output(10, {}, 10),))
@@ -208,6 +211,9 @@ CASES = {
         {"coverage": replace(LEFT, outputs=(output(truths={"reference": 10}),), counters=1), "declared": 3},
         UNCHECKED, ("expected counters: 2 not compared",),
     ),
+    "predicted to be fast enough": ({"bound": BOUND, "predicted": SimpleNamespace(ok=True)}, CLEAN, ()),
+    "predicted to be slow": ({"bound": BOUND, "predicted": SimpleNamespace(ok=False)}, FAILED, ()),
+    "a bound of the time that is not compared": ({"bound": BOUND}, UNCHECKED, ("predicted_us_max: not compared",)),
     "a run that was stopped": (
         {"coverage": LEFT, "stopped": True}, UNCHECKED, ("the run was stopped, so that it has no outputs to compare",)
     ),

@@ -34,7 +34,8 @@ def site(line, kind="load", name="x", space="storage", **counts):
 def run(*sites, size=32, **counters):
     every = {name: sum(getattr(each, name) for each in sites) for name in (*cost_places._SUMMED, *IDLE)}
     every |= {"active_lanes": 0}
-    return SimpleNamespace(sites=sites, counters=every | counters, device=SimpleNamespace(subgroup_size=size))
+    device = SimpleNamespace(subgroup_size=size, costs=None)
+    return SimpleNamespace(sites=sites, counters=every | counters, device=device)
 
 
 def shared(line, requests, wavefronts, ideal, **given):

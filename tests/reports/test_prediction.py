@@ -84,3 +84,25 @@ def test_a_profile_with_costs_reads_back_with_the_same_predictions(tmp_path: Pat
     known = find("nvidia-h200")
     write_profile(tmp_path / "copy.toml", known, known.costs)
     assert run(tmp_path / "copy.toml").predicted_time == run("nvidia-h200").predicted_time
+
+
+def test_text_and_page_show_the_lines_that_take_the_time(tmp_path: Path) -> None:
+    (tmp_path / "k.wgsl").write_text(SHADER)
+    args = ["audit", str(tmp_path / "k.wgsl"), "--no-gpu", "--grid", "2000", "--bind", "y=zeros:f32:128000", "-v",
+            "--html", str(tmp_path / "page.html"), "--device"]  # fmt: skip
+    shown = CliRunner().invoke(main, [*args, "nvidia-h200"]).stdout
+    (line,) = [each for each in shown.splitlines() if each.endswith("k.wgsl:5  workgroup memory")]
+    assert line.split()[0].endswith("%")
+    assert "of the predicted time" in shown
+    page = (tmp_path / "page.html").read_text()
+    assert "Where the predicted time goes" in page
+    assert "mostly workgroup memory" in page
+    without = CliRunner().invoke(main, [*args, "nvidia"]).stdout
+    assert "predicted time" not in without
+    assert "Where the predicted time goes" not in (tmp_path / "page.html").read_text()
+
+
+def test_json_has_the_lines_with_limiters_and_savings(tmp_path: Path) -> None:
+    entry = prediction_entry(run("nvidia-h200"))["predicted_time"]
+    assert next((line["line"], line["limiter"]) for line in entry["lines"]) == (5, "workgroup memory")
+    assert entry["savings"]["no bank conflicts"] > 0

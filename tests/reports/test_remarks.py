@@ -185,8 +185,8 @@ def audited(tmp_path, monkeypatch):
 
     def of(**given):
         facts = {"outputs": (), "limits": (), "counters": (), "findings": (), "unchecked": (), "differs": False,
-                 "golden": None, "device": "nvidia"} | given  # fmt: skip
-        kernel = SimpleNamespace(path=path, source=Path("k.wgsl"), counters={"flops": 40})
+                 "golden": None, "device": "nvidia", "predicted": None} | given  # fmt: skip
+        kernel = SimpleNamespace(path=path, source=Path("k.wgsl"), counters={"flops": 40}, predicted_us_max=None)
         run = SimpleNamespace(pipeline=SimpleNamespace(entry=SimpleNamespace(span=ENTRY)))
         made = remarks._remarks(SimpleNamespace(case=SimpleNamespace(kernel=kernel), run=run, **facts))
         return [(each.level, each.code, each.message, each.line, each.weight) for each in made]

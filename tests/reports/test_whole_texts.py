@@ -238,7 +238,7 @@ def test_json_of_all_that_is_wrong(wrong):
         {"file": "FOLDER/twice.wgsl", "line": 5, "code": "let a = x[id.x]; // loads", "what": "load of x",
          "resource": "excess sectors", "excess": 8, "share": 1.0, "weight": pytest.approx(8 / 36), "lines": 1,
          "why": "16 sectors per request, where 8 would do",
-         "help": "let adjacent lanes access adjacent elements of x"}
+         "help": "let adjacent lanes access adjacent elements of x", "saved_us": None}
     ]  # fmt: skip
     assert [(f["code"], f["severity"], f["count"], f["allowed"]) for f in case["findings"]] == [
         ("division-by-zero", "info", 1, False),

@@ -1,0 +1,95 @@
+"""What a change of a kernel would save by the model of time: the work with the change, predicted again.
+
+A change here is a change of the work alone. `bankshot advise` runs changed texts instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from ..models.occupancy import occupancy
+from ..models.time_model import Work, predict
+from .counters import IDLE_CAUSES
+
+if TYPE_CHECKING:
+    from .result import Run
+
+_WORTH = 0.005  # of the time: less is no saving
+
+
+def savings(run: Run) -> dict[str, float]:
+    """Return the microseconds that each change would save, the most first; without those that save next to nothing."""
+    us = run.predicted_time.us
+    saved = {name: saving(run, name) for name in CHANGES}
+    worth = {name: each for name, each in saved.items() if each > _WORTH * us}
+    return dict(sorted(worth.items(), key=lambda item: -item[1]))
+
+
+def saving(run: Run, change: str, share: float = 1.0) -> float:
+    """Return the microseconds that a change would save, or a share of it, such as that of one line."""
+    work = _between(run.work, CHANGES[change](run), share)
+    return max(0.0, run.predicted_time.us - predict(work, run.device).us)
+
+
+def _between(work: Work, changed: Work, share: float) -> Work:
+    """Return the work that is `share` of the way to the changed work."""
+    between: dict[str, Any] = {}
+    for each in fields(Work):
+        old, new = getattr(work, each.name), getattr(changed, each.name)
+        if isinstance(old, Mapping):
+            from_, to = cast("Mapping[str, float]", old), cast("Mapping[str, float]", new)
+            between[each.name] = {key: n + share * (to.get(key, 0.0) - n) for key, n in from_.items()}
+        else:
+            between[each.name] = old if old == new else old + share * (new - old)
+    return replace(work, **between)
+
+
+# ---- the changes -------------------------------------------------------------------------------------
+
+
+def _without_conflicts(run: Run) -> Work:
+    return run.work.without_conflicts()
+
+
+def _coalesced(run: Run) -> Work:
+    return run.work.coalesced()
+
+
+def _single_buffered(run: Run) -> Work:
+    """Half the workgroup memory, so that more workgroups may be resident. Nothing else changes."""
+    pipeline = run.pipeline
+    if not pipeline.workgroup_bytes:
+        return run.work
+    resident = occupancy(run.device, pipeline.workgroup_size, -(-pipeline.workgroup_bytes // 2)).workgroups
+    return replace(run.work, resident=max(run.work.resident, resident))
+
+
+def _without_waiting(run: Run) -> Work:
+    """Each atomic operation of a subgroup takes one turn."""
+    left = {"workgroup": [0, 0], "storage": [0, 0]}
+    for site in run.sites:
+        if site.kind == "atomic" and site.space in left and site.atomic_turns:
+            left[site.space][0] += site.executions
+            left[site.space][1] += site.atomic_turns
+    of_workgroup, of_storage = (min(1.0, least / turns) if turns else 1.0 for least, turns in left.values())
+    turns = run.work.workgroup_atomic_turns * of_workgroup, run.work.atomic_turns * of_storage
+    return replace(run.work, workgroup_atomic_turns=turns[0], atomic_turns=turns[1])
+
+
+def _without_idle_lanes(run: Run) -> Work:
+    """As many subgroups issue as the active lanes would fill."""
+    active = run.counters.get("active_lanes", 0)
+    idle = sum(run.counters.get(row.key, 0) for row in IDLE_CAUSES)
+    full = active / (active + idle) if active else 1.0
+    return replace(run.work, issued={kind: count * full for kind, count in run.work.issued.items()})
+
+
+CHANGES: Mapping[str, Callable[[Run], Work]] = {
+    "no bank conflicts": _without_conflicts,
+    "coalesced accesses": _coalesced,
+    "half the workgroup memory (a single buffer)": _single_buffered,
+    "atomic operations that never wait": _without_waiting,
+    "no idle lanes": _without_idle_lanes,
+}

@@ -1,0 +1,117 @@
+"""The predicted time by line, and what changes would save: figures worked out by hand from what lines do."""
+
+import numpy as np
+import pytest
+
+import bankshot
+from bankshot.oracle.reports.cost_places import cost_places
+from bankshot.sim.models.time_model import UNITS
+from bankshot.sim.run import line_times, what_if
+
+HEAD = """\
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+var<workgroup> t: array<u32, WORDS>;
+var<workgroup> a: atomic<u32>;
+@compute @workgroup_size(32)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u) {
+"""
+TAIL = "\n}\n"
+FIRST = HEAD.count("\n") + 1  # line of the body
+STORES = """\
+for (var k = 0u; k < 64u; k++) {
+t[(i * 32u + k) % 1024u] = k;
+t[(i * 16u + k) % 1024u] = k;
+}
+y[w.x * 32u + i] = t[i];"""
+WAITING = """\
+for (var k = 0u; k < 64u; k++) { y[w.x * 32u + i] += atomicExchange(&a, k); }
+t[i] = 0u;"""
+
+
+def run(body: str, words: int = 1024, grid: int = 1000, device: str = "nvidia-h200") -> bankshot.Run:
+    text = HEAD.replace("WORDS", f"{words}u") + body + TAIL
+    return bankshot.simulate(text, grid=grid, bindings={"y": np.zeros(grid * 32, np.uint32)}, device=device)
+
+
+# ---- lines -------------------------------------------------------------------------------------------
+
+
+def test_each_unit_of_the_model_is_divided_among_lines_or_is_of_none() -> None:
+    assert {*line_times._WEIGHTS, *line_times.NO_LINE} == {*UNITS, "launch"}
+
+
+def test_the_lines_and_what_is_of_no_line_add_up_to_the_prediction() -> None:
+    found = run(STORES)
+    parts = found.predicted_time.parts
+    of_none = sum(parts.get(unit, 0.0) for unit in line_times.NO_LINE)
+    assert sum(line.us for line in found.line_times) + of_none == pytest.approx(found.predicted_time.us)
+    for line in found.line_times:
+        assert sum(line.parts.values()) == pytest.approx(line.us)
+        assert line.share == pytest.approx(line.us / found.predicted_time.us)
+
+
+def test_lines_share_workgroup_memory_as_they_share_wavefronts() -> None:
+    found = {line.line: line.parts.get("workgroup memory") for line in run(STORES).line_times}
+    # A stride of 32 words is 32-way, a stride of 16 is 16-way: two lanes of each bank pair up on distinct words.
+    first, second = found[FIRST + 1], found[FIRST + 2]
+    assert first is not None
+    assert second is not None
+    assert first == pytest.approx(2 * second)
+
+
+def test_each_line_has_its_own_limiter_and_the_longest_is_first() -> None:
+    first, second, *rest = run(STORES).line_times
+    assert (first.line, first.limiter, second.line, second.limiter) == (
+        FIRST + 1, "workgroup memory", FIRST + 2, "workgroup memory",
+    )  # fmt: skip
+    assert first.code == "t[(i * 32u + k) % 1024u] = k;"
+    (loads,) = [line for line in run("y[w.x * 32u + i] += 1u; t[i] = 0u;").line_times if line.line == FIRST]
+    assert loads.limiter in ("latency", "L2 cache", "cache lines")
+    assert [line.us for line in rest] == sorted((line.us for line in rest), reverse=True)
+
+
+# ---- changes -----------------------------------------------------------------------------------------
+
+
+def test_a_share_of_a_change_saves_a_part_of_it() -> None:
+    found = run(STORES)
+    none, half, whole = (what_if.saving(found, "no bank conflicts", share) for share in (0.0, 0.5, 1.0))
+    assert none == 0 < half < whole
+    assert whole == pytest.approx(found.predicted_time.savings["no bank conflicts"])
+    assert found.time_savings["no bank conflicts"] == whole
+
+
+def test_half_the_workgroup_memory_holds_more_workgroups() -> None:
+    changed = what_if.CHANGES["half the workgroup memory (a single buffer)"]
+    found = run("t[i] = i; workgroupBarrier(); y[w.x * 32u + i] = t[31u - i];", words=6144)  # half of a core's memory
+    assert (found.work.resident, changed(found).resident) == (2, 4)
+    small = run("t[i] = i; workgroupBarrier(); y[w.x * 32u + i] = t[31u - i];", words=32)
+    assert changed(small).resident == small.work.resident
+
+
+def test_operations_that_never_wait_take_a_turn_each() -> None:
+    found = run(WAITING)
+    changed = what_if.CHANGES["atomic operations that never wait"](found)
+    assert changed.workgroup_atomic_turns == pytest.approx(found.work.workgroup_atomic_turns / 32)
+    assert "atomic operations that never wait" in found.time_savings
+
+
+def test_no_idle_lanes_issue_what_the_active_lanes_fill() -> None:
+    found = run("if (i < 8u) { for (var k = 0u; k < 99u; k++) { t[i] += k * i; } } y[w.x * 32u + i] = t[i];")
+    active = found.counters["active_lanes"] / (
+        found.counters["active_lanes"] + sum(found.counters[key] for key in ("idle_guard", "idle_divergence"))
+    )
+    changed = what_if.CHANGES["no idle lanes"](found)
+    assert changed.issued["integer_multiply"] == pytest.approx(found.work.issued["integer_multiply"] * active)
+
+
+# ---- places ------------------------------------------------------------------------------------------
+
+
+def test_places_are_ranked_by_the_time_that_they_cost() -> None:
+    mixed = STORES + "\nfor (var k = 0u; k < i / 8u; k++) { y[w.x * 32u + i] = y[w.x * 32u + i] ^ k; }"
+    timed, counted = cost_places(run(mixed)), cost_places(run(mixed, device="nvidia"))
+    assert [place.saved_us for place in timed] == sorted((place.saved_us or 0 for place in timed), reverse=True)
+    us = run(mixed).predicted_time.us
+    assert timed[0].weight == pytest.approx((timed[0].saved_us or 0) / us)
+    assert {place.saved_us for place in counted} == {None}
