@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..fast_dataclass import sealed
 from ..models.costs import MeasuredCosts
+from ..models.time_model import SPECIAL
 from ..performance.instruction_costs import STEPS
 from .site import Site
 
@@ -99,8 +100,16 @@ def _issued(run: Run, costs: MeasuredCosts) -> _Weights:
     known = {name.removeprefix("issue_"): cost.value for name, cost in costs.costs.items() if name.startswith("issue_")}
     found: _Weights = defaultdict(float)
     for row in run.instructions:
-        cost = known.get(_ISSUED_AS.get(row.kind, row.kind), known["integer"])
-        found[row.span.place.file, row.line] += row.executions * cost
+        kind = "fp32" if row.kind in SPECIAL else _ISSUED_AS.get(row.kind, row.kind)
+        found[row.span.place.file, row.line] += row.executions * known.get(kind, known["integer"])
+    return found
+
+
+def _special(run: Run, costs: MeasuredCosts) -> _Weights:
+    found: _Weights = defaultdict(float)
+    for row in run.instructions:
+        if row.kind in SPECIAL:
+            found[row.span.place.file, row.line] += row.executions * costs.value(f"issue_{row.kind}")
     return found
 
 
@@ -122,7 +131,7 @@ def _latency(run: Run, costs: MeasuredCosts) -> _Weights:
         whole = sum(weights.values())
         cycles = steps * (costs.costs[f"latency_{step}"].value if f"latency_{step}" in costs.costs else STEPS[step])
         if step == "storage_load":
-            cycles += steps * run.work.missed * costs.value("latency_l2")
+            cycles += steps * run.work.delayed * costs.value("latency_l2")
         for line, weight in weights.items():
             found[line] += cycles * weight / whole
     return found
@@ -165,6 +174,7 @@ def _accesses(run: Run) -> list[Site]:
 
 _WEIGHTS: dict[str, Callable[[Run, MeasuredCosts], _Weights]] = {
     "issue": _issued,
+    "special functions": _special,
     "workgroup memory": _wavefronts,
     "cache lines": _lines,
     "L2 cache": _sectors,
