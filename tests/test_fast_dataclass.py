@@ -249,3 +249,12 @@ def test_sim_makes_its_records_with_this_module_alone():
         )
     }
     assert {user for user in users if user.startswith("sim.")} == BY_VALUE | {"sim.fast_dataclass"}
+
+
+def test_a_member_can_be_left_out_of_the_text():
+    @frozen
+    class Shown:
+        x: int
+        hidden: int = dataclasses.field(default=2, repr=False)
+
+    assert repr(Shown(1)).endswith("Shown(x=1)")

@@ -55,7 +55,7 @@ def _parts(run: Run) -> Iterator[str]:
     lines = [(site, sum((site.shared_wavefronts, site.global_sectors))) for site in run.sites]
     hot = sorted((pair for pair in lines if pair[1]), key=lambda pair: -pair[1])[:_MOST_LINES]
     yield _table(
-        "<tr><th>line</th><th>wavefronts</th><th>sectors</th><th></th></tr>" if hot else "",
+        "<tr><th>line</th><th>wavefronts</th><th>sectors</th><th></th></tr>",
         [
             (str(site.line), _count(site.shared_wavefronts), _count(site.global_sectors), site.span.line_text.strip())
             for site, _ in hot

@@ -8,6 +8,7 @@ import pytest
 
 import bankshot
 from bankshot.oracle import wgpu_client
+from bankshot.oracle.calibration import atomic_rates
 from bankshot.oracle.calibration.kernel_text import NEVER
 from bankshot.oracle.calibration.micro_benchmarks import THEMES, micro_benchmarks
 from bankshot.oracle.errors import TooLarge
@@ -114,3 +115,18 @@ def test_workgroup_memory_is_measured_by_loads_and_by_stores():
     assert points["workgroup_load"] == points["workgroup_store"]
     # Strides from 1 to as many as put all lanes of a subgroup into one bank.
     assert [len([p for p in points["workgroup_load"] if p["width"] == width]) for width in (1, 2, 3, 4)] == [6, 5, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("kind", "used", "sharing", "serial"),
+    [
+        ("add", 1, 32, True),
+        ("add", 0, 32, False),  # what nothing uses is summed up
+        ("exchange", 0, 32, True),
+        ("compare_exchange", 0, 32, True),
+        ("add", 1, 1, False),  # each lane has a word of its own
+        ("exchange", 1, 1, False),
+    ],
+)
+def test_lanes_take_turns_at_a_word_that_they_share(kind, used, sharing, serial):
+    assert atomic_rates._Case(kind, used, sharing, 0, 0).serial == serial

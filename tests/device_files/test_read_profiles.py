@@ -219,3 +219,8 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "deep.toml").write_text("a = " + "[" * 5_000 + "]" * 5_000)
     with pytest.raises(WgslError, match=r"nested too deeply|no key 'a'"):  # by the recursion limit
         find(tmp_path / "deep.toml")
+
+
+def test_the_lanes_of_a_width_are_a_list(read):
+    with pytest.raises(WgslError, match="lane_order"):
+        read('base = "nvidia"\nlane_order = { 8 = 3 }\n')

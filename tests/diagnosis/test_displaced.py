@@ -233,3 +233,9 @@ def test_elements_are_counted_in_words(size, wrong, agree, differ):
     found = SimpleNamespace(expected=np.zeros(size), wrong=np.arange(size) < wrong)
     assert Mismatch.all_elements_agree.fget(found) == agree
     assert Mismatch.wrong_elements.fget(found) == differ
+
+
+def test_elements_that_do_not_differ_are_no_sign_of_a_shift():
+    expected = np.full(24, 7)
+    ours = np.where(np.arange(24) % 12 == 5, 99, expected)
+    assert shifted(mismatch(ours, expected)) is None

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import bankshot
 from bankshot.oracle.cli.main import main
+from bankshot.sim.launch import tracing
 from bankshot.sim.machine import instruction as field
 from bankshot.sim.machine import opcodes as op
 
@@ -335,3 +336,8 @@ def test_the_command_prints_the_trace(command):
 def test_invalid_trace_options(command, options, message):
     result = command(*options)
     assert (result.exit_code, message in result.stderr) == (2, True), result.output
+
+
+def test_eight_components_of_a_composite_are_shown():
+    assert tracing._shown((*range(8),)) == "(0, 1, 2, 3, 4, 5, 6, 7)"
+    assert tracing._shown((*range(9),)) == "(0, 1, 2, 3, 4, 5, 6, 7, …)"

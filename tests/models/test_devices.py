@@ -1,5 +1,6 @@
 """Device profiles: every figure has a source, names are found, and a device can be changed."""
 
+import pickle
 from dataclasses import fields
 
 import pytest
@@ -105,3 +106,8 @@ def test_capacities_of_a_core(name):
     device = DEVICES[name]
     sizes = (device.workgroup_bytes_per_core, device.workgroup_bytes_max, 4 * device.registers_per_core)
     assert (*(size / KIB for size in sizes), device.threads_per_core, device.subgroups_per_core) == CAPACITIES[name]
+
+
+def test_a_device_can_be_sent_to_another_process():
+    for device in DEVICES.values():
+        assert pickle.loads(pickle.dumps(device)) == device

@@ -148,3 +148,8 @@ def test_wgpu_gives_the_same():
     assert theirs.returncode == 0, theirs.stderr
     ours = bankshot.compute_with_buffers({0: X}, {1: (2, 3, "f")}, TWICE, n=6)[1]
     assert theirs.stdout.strip() == f"{ours.format} {ours.shape} {ours.tolist()}"
+
+
+def test_an_output_can_be_asked_for_in_bytes():
+    out = bankshot.compute_with_buffers({0: X}, {1: (24, "B")}, TWICE, n=6)
+    assert (out[1].shape, out[1].tobytes()) == ((24,), (2 * X).tobytes())

@@ -96,3 +96,8 @@ def test_one_line(sites, findings, line):
 
 def test_the_excess_of_a_place():
     assert excess(site(1, 9, 2)) == 7
+
+
+def test_a_run_without_traffic_has_no_table_of_lines() -> None:
+    assert "<th>line</th>" not in "".join(html(run([site(3)])))
+    assert "<th>line</th>" in "".join(html(run([site(3, sectors=4)])))

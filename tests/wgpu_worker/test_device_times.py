@@ -188,3 +188,11 @@ def test_medians_and_quartiles_leave_out_the_launch():
     times = wgpu_client.KernelTimes((5.0, 3.0, 4.0, 6.0, 7.0), 2.0)
     assert (times.median, times.quartiles, times.least) == (3.0, (2.0, 4.0), 1.0)
     assert wgpu_client.KernelTimes((1.0,), 2.0).median == 0.0
+
+
+def test_the_slowest_pass_decides_how_many_fit_a_submission():
+    """Of passes of up to 1 ms, 20 fit."""
+    asked = []
+    work = SimpleNamespace(submit=lambda passes: asked.append(passes) or [1e-4] * (passes - 1) + [1e-3])
+    device_times._warm_up(cast("Any", work), 0.006)
+    assert asked == [1, 20, 20]

@@ -150,3 +150,10 @@ def test_a_command_may_write_as_much_as_is_allowed(monkeypatch):
     assert len(run(write.replace("COUNT", str(1 << 20)))[0]) == 1 << 20
     with pytest.raises(bankshot.WgslError, match="wrote more than 1 MiB"):
         run(write.replace("COUNT", str((1 << 20) + 1)))
+
+
+def test_what_a_command_says_is_read_to_its_end(monkeypatch):
+    listen = external_preprocessor._listen
+    monkeypatch.setattr(external_preprocessor, "_listen", lambda *given: (time.sleep(0.2), listen(*given)))
+    command = f"{PYTHON} \"import sys; sys.exit('no such macro')\""
+    assert error("", preprocess=command).endswith("note: it says: no such macro")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import bankshot
-from bankshot.sim.wgsl import typed
+from bankshot.sim.wgsl import typed, typed_printer
 from bankshot.sim.wgsl.typed_printer import to_text
 
 ROOT = Path(__file__).parents[2]
@@ -101,3 +102,8 @@ def test_the_filters_of_statements_are_printed():
     for statement in statements:
         lines = to_text(bankshot.check(f"fn f() {{ {filters} {statement} }}")).splitlines()
         assert [line.strip() for line in lines].count(filters.removeprefix("@")) == 1, statement
+
+
+def test_an_attribute_without_arguments_has_no_parentheses() -> None:
+    attributes: Any = {"invariant": True, "location": 2}
+    assert typed_printer._attributes(attributes) == " @invariant @location(2)"
