@@ -93,7 +93,7 @@ class Pitch:
 
     @property
     def by_function(self) -> Pitch | None:
-        """The same pitch, set by a function of each index."""
+        """This pitch, set by a function of each index."""
         return Pitch(self.name, self.now, self.moved, self.least) if self.moved else None
 
 

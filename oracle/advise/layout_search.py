@@ -287,7 +287,7 @@ class _Bench:
         """Run the text as written, and with each value of a pitch.
 
         Rows that are further apart keep every output. If a run says otherwise, the text has more that depends on the
-        pitch than the change of it found, so that a function of each index moves the rows in its place.
+        pitch than the change of it found, so that a function of each index moves the rows instead.
         """
         if pitch is None:
             return [self.trial([layouts.array], 0, Change())]
