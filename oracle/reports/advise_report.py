@@ -188,7 +188,8 @@ def _refused(out: Console, advice: Advice) -> None:
     by_reason: dict[str, list[str]] = {}
     for trial in advice.trials:
         if trial.refused is not None:
-            by_reason.setdefault(trial.refused, []).append(_name(trial))
+            name = _name(trial) if trial.pitch or trial.swizzle or trial is advice.written else "0"
+            by_reason.setdefault(trial.refused, []).append(name)
     for reason, names in by_reason.items():
         shown = ", ".join(names) if len(names) <= 4 else f"{names[0]} … {names[-1]} ({len(names)})"
         say(out, f"  rejected: {shown}: {reason}", "dim")

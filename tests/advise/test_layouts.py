@@ -351,6 +351,14 @@ def test_layouts_that_are_rejected(pitches, shown):
     ]
 
 
+def test_a_pitch_of_nothing_is_not_called_the_text_as_written():
+    out = io.StringIO()
+    advise_report._refused(
+        console(out), advice([trial(9), trial(0, refused="no length"), trial(1, refused="no length")])
+    )
+    assert out.getvalue() == "  rejected: 0, 1: no length\n"
+
+
 def test_every_array_is_shown_with_what_is_rejected(no_costs):
     out = io.StringIO()
     case = SimpleNamespace(kernel=SimpleNamespace(name="k", source="k.wgsl", entry="main"), shape="", grid=(1, 1, 1))
