@@ -266,7 +266,7 @@ class _Bench:
 
     def predicted_us(self, change: Change | None) -> tuple[float, ...]:
         """Return the predicted time of the text as written, and with a change; nothing for a device without costs."""
-        if self.run.device.costs is None or self.run.device.cores is None:
+        if not self.run.device.predicts_times:
             return ()
         runs = [self.run]
         if change is not None:

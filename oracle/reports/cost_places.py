@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import IDLE_CAUSES
 from .check_words import counted
-from .prediction import is_predicted
 
 if TYPE_CHECKING:
     from ...sim import Run, Site
@@ -78,7 +77,7 @@ def cost_places(run: Run, most: int = MOST) -> tuple[CostPlace, ...]:
 
 def _timed(run: Run, places: Iterable[CostPlace]) -> Iterator[CostPlace]:
     """Weigh places by the time that they cost, where the costs of the device are known."""
-    if not is_predicted(run):
+    if not run.device.predicts_times:
         yield from places
         return
     from ...sim.run.what_if import saving
@@ -264,7 +263,7 @@ class CostTotals:
     def of(cls, run: Run) -> CostTotals:
         """The totals of one run."""
         counters, places = run.counters, cost_places(run)
-        passes = run.predicted_time.us if is_predicted(run) else passes_of(counters)
+        passes = run.predicted_time.us if run.device.predicts_times else passes_of(counters)
         worst = places[0] if places else None
         active = int(counters["active_lanes"])
         idle = sum(int(counters[row.key]) for row in IDLE_CAUSES)

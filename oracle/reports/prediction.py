@@ -97,12 +97,7 @@ def line_words(line: LineTime) -> str:
 
 
 def _prediction(run: Run) -> Prediction | None:
-    return None if not is_predicted(run) else run.predicted_time
-
-
-def is_predicted(run: Run) -> bool:
-    """Whether the costs of a run's device are known."""
-    return run.device.costs is not None and run.device.cores is not None
+    return run.predicted_time if run.device.predicts_times else None
 
 
 def _parts(found: Prediction) -> str:

@@ -110,6 +110,11 @@ class Device:
                 )
 
     @property
+    def predicts_times(self) -> bool:
+        """Whether what the model of time needs is known: costs and the number of cores."""
+        return self.costs is not None and self.cores is not None
+
+    @property
     def calibrated(self) -> bool:
         """Whether the device's costs were measured on it, so that a predicted time is a claim."""
         return self.costs is not None and self.costs.calibrated

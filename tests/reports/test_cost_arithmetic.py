@@ -34,7 +34,7 @@ def site(line, kind="load", name="x", space="storage", **counts):
 def run(*sites, size=32, **counters):
     every = {name: sum(getattr(each, name) for each in sites) for name in (*cost_places._SUMMED, *IDLE)}
     every |= {"active_lanes": 0}
-    device = SimpleNamespace(subgroup_size=size, costs=None)
+    device = SimpleNamespace(subgroup_size=size, predicts_times=False)
     return SimpleNamespace(sites=sites, counters=every | counters, device=device)
 
 

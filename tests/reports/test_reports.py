@@ -72,7 +72,7 @@ class Run:
     findings: list = field(default_factory=list)
     silenced: list = field(default_factory=list)
     device: SimpleNamespace = field(
-        default_factory=lambda: SimpleNamespace(subgroup_size=32, workgroup_bytes_max=20_000, costs=None)
+        default_factory=lambda: SimpleNamespace(subgroup_size=32, workgroup_bytes_max=20_000, predicts_times=False)
     )
     pipeline: SimpleNamespace | None = None
     loose: frozenset = frozenset()
