@@ -14,12 +14,11 @@ from ...sim.models.costs import MissingCost
 from ...sim.models.time_model import Prediction
 from ..errors import UsageError
 from ..manifests.dimension_arithmetic import fraction
-from ..manifests.manifest import Case
+from ..manifests.manifest import PREDICTED_US_MAX, Case
 
 if TYPE_CHECKING:
     from ...sim import Run
 
-KEY = "predicted_us_max"
 HINT = "name a calibrated profile with --device, such as nvidia-h200, or write one with `bankshot calibrate`"
 
 
@@ -45,15 +44,18 @@ def most_us(case: Case) -> float | None:
     except UsageError as error:
         raise UsageError(f"{most.at}: at {case.shape}: {error}") from None
     if value <= 0:
-        raise UsageError(f"{most.at}: at {case.shape}: `{KEY}` is {value:g}, and must be above 0")
+        raise UsageError(f"{most.at}: at {case.shape}: `{PREDICTED_US_MAX}` is {value:g}, and must be above 0")
     return value
 
 
 def require_times(case: Case, device: str) -> None:
     """Raise `UsageError` where the manifest bounds the predicted time and the device claims none."""
     most = case.kernel.predicted_us_max
-    if most_us(case) is not None and most is not None and (why := no_time(find(device))):
-        raise UsageError(f"{most.at}: `{KEY}` needs a predicted time, and {why}; {HINT}")
+    if most is None:
+        return
+    most_us(case)  # raises an error for a bad value
+    if why := no_time(find(device)):
+        raise UsageError(f"{most.at}: `{PREDICTED_US_MAX}` needs a predicted time, and {why}; {HINT}")
 
 
 def no_time(device: Device) -> str:

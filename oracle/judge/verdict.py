@@ -10,14 +10,14 @@ from ...sim.fast_dataclass import frozen
 from .. import wgpu_client as gpu
 from ..diagnosis.causes import OF_FINDINGS
 from ..goldens import golden_store as goldens
-from ..manifests.manifest import Case
+from ..manifests.manifest import PREDICTED_US_MAX, Case
 from .counter_checks import CounterCheck, LimitCheck, counter_checks, limit_checks
 from .coverage import COUNTERS, GOLDEN, NO_OUTPUT, CaseOutcome, Compared, Coverage, is_bare
 from .device_comparison import Charged
 from .options import SEVERITIES
 from .output_checks import OutputCheck
 from .recordings import Recordings
-from .time_check import KEY, TimeCheck
+from .time_check import TimeCheck
 
 if TYPE_CHECKING:
     from ...sim import Finding, Run
@@ -95,7 +95,7 @@ class Audit:
         if missing := len(self.case.kernel.counters) - self.coverage.counters:
             yield f"{COUNTERS}: {missing} not compared"
         if self.case.kernel.predicted_us_max is not None and self.predicted is None:
-            yield f"{KEY}: not compared"
+            yield f"{PREDICTED_US_MAX}: not compared"
         if self.golden is not None and self.golden.unchecked:
             yield f"{GOLDEN}: {self.golden.advice}"
 

@@ -150,6 +150,9 @@ class Shape:
         return " ".join(f"{name}={value}" for name, value in self.dims.items())
 
 
+PREDICTED_US_MAX = "predicted_us_max"
+
+
 @frozen
 class MostMicroseconds:
     """The most that a predicted time may be. `at`: the manifest and the line that say so."""

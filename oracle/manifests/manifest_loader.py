@@ -14,7 +14,7 @@ from ..comparison.rules import RULES, Rule
 from ..errors import UsageError
 from . import inputs
 from .dimension_arithmetic import FUNCTIONS, names_in
-from .manifest import LARGEST, Binding, Expression, Kernel, Member, MostMicroseconds, Shape
+from .manifest import LARGEST, PREDICTED_US_MAX, Binding, Expression, Kernel, Member, MostMicroseconds, Shape
 from .strict_toml import Table, shown
 
 COSTS = ("quick", "heavy")
@@ -181,7 +181,7 @@ def _reasons(expect: Table, bindings: tuple[Binding, ...]) -> dict[str, str]:
 
 def _most_time(expect: Table, dims: Mapping[str, int]) -> MostMicroseconds | None:
     """Take `predicted_us_max`: a positive number of microseconds, or arithmetic on the dims."""
-    key = "predicted_us_max"
+    key = PREDICTED_US_MAX
     at = expect.place(key)
     value: Expression | float | None = expect.take(key, int, float, str, default=None)
     if value is None:

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.manifest_loader import load
+from tests import scaling
 
 SHADER = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -16,22 +17,7 @@ SHADER = """\
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) g: vec3u) { y[g.x] = x[g.x]; }
 """
-MANIFEST = """\
-[kernel]
-source = "k.wgsl"
-reference = "k.py:twice"
-dims = { N = 64 }
-dispatch = ["N / 64"]
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "zeros"
-[expect]
-"""
+MANIFEST = scaling.manifest("[expect]\n", source="k.wgsl", kernel='reference = "k.py:copied"', n=64, lanes=64)
 
 
 def device(folder: Path, text: str) -> Path:
@@ -42,7 +28,7 @@ def device(folder: Path, text: str) -> Path:
 
 def manifest(folder: Path, expect: str) -> Path:
     (folder / "k.wgsl").write_text(SHADER)
-    (folder / "k.py").write_text('def twice(arrays, dims):\n    return {"y": arrays["x"]}\n')
+    (folder / "k.py").write_text('def copied(arrays, dims):\n    return {"y": arrays["x"]}\n')
     (folder / "k.toml").write_text(MANIFEST + expect)
     return folder / "k.toml"
 
