@@ -18,7 +18,7 @@ from .costs import MeasuredCosts
 from .device import Device
 
 _HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
-_WORTH = 0.005  # of the time: less is no saving
+WORTH = 0.005  # of the time: less is no saving
 
 # What each cost charges for, and the value that a fit begins with: what the documents and microbenchmarks of NVIDIA's
 # GPUs since Volta give (Jia et al., 2018; Abdelkhalik et al., 2022), or a guess where they give nothing.
@@ -178,7 +178,7 @@ def predict(work: Work, device: Device) -> Prediction:
     us, error = float(found), values["error_90"]
     parts = {name: float(part) for name, part in by_unit.items() if part > 0}
     savings = {name: us - float(predicted_us(change(work), values, cores)[0]) for name, change in CHANGES.items()}
-    saved = {name: each for name, each in savings.items() if each > _WORTH * us}
+    saved = {name: each for name, each in savings.items() if each > WORTH * us}
     return Prediction(us, us / error, us * error, parts, saved, costs.calibrated)
 
 

@@ -9,21 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from ..models import time_model
 from ..models.occupancy import occupancy
-from ..models.time_model import Work, predict
+from ..models.time_model import WORTH, Work, predict
 from .counters import IDLE_CAUSES
 
 if TYPE_CHECKING:
     from .result import Run
-
-_WORTH = 0.005  # of the time: less is no saving
 
 
 def savings(run: Run) -> dict[str, float]:
     """Return the microseconds that each change would save, the most first; without those that save next to nothing."""
     us = run.predicted_time.us
     saved = {name: saving(run, name) for name in CHANGES}
-    worth = {name: each for name, each in saved.items() if each > _WORTH * us}
+    worth = {name: each for name, each in saved.items() if each > WORTH * us}
     return dict(sorted(worth.items(), key=lambda item: -item[1]))
 
 
@@ -47,14 +46,6 @@ def _between(work: Work, changed: Work, share: float) -> Work:
 
 
 # ---- the changes -------------------------------------------------------------------------------------
-
-
-def _without_conflicts(run: Run) -> Work:
-    return run.work.without_conflicts()
-
-
-def _coalesced(run: Run) -> Work:
-    return run.work.coalesced()
 
 
 def _single_buffered(run: Run) -> Work:
@@ -87,8 +78,7 @@ def _without_idle_lanes(run: Run) -> Work:
 
 
 CHANGES: Mapping[str, Callable[[Run], Work]] = {
-    "no bank conflicts": _without_conflicts,
-    "coalesced accesses": _coalesced,
+    **{name: lambda run, change=change: change(run.work) for name, change in time_model.CHANGES.items()},
     "half the workgroup memory (a single buffer)": _single_buffered,
     "atomic operations that never wait": _without_waiting,
     "no idle lanes": _without_idle_lanes,

@@ -29,12 +29,13 @@ def run(device: str | Path) -> bankshot.Run:
 
 def test_a_device_with_costs_has_a_time_its_parts_and_what_would_save_time() -> None:
     found = run("nvidia-h200").predicted_time
-    first, parts, saved, *_ = prediction_words(run("nvidia-h200"))
+    first, parts, *saved = prediction_words(run("nvidia-h200"))
     assert first.startswith(f"predicted time {found.us:,.3g} us, 90% within {found.low:,.3g} us to ")
     assert parts.startswith("by unit: ")
     assert f"% {found.limiter}" in parts
     assert found.limiter == "workgroup memory"  # 32-way conflicts
-    assert saved.startswith("no bank conflicts would save ")
+    assert saved[0].startswith("no bank conflicts would save ")
+    assert len(saved) == len(run("nvidia-h200").time_savings)
     assert prediction_entry(run("nvidia-h200"))["predicted_time"]["limiter"] == "workgroup memory"
 
 
