@@ -165,10 +165,12 @@ class Reach:
         A line outside functions runs at import: its tests are those that run any other line of the file, and those of
         its room, if there are such, and otherwise all of each test file that imports it.
         """
+        from coverage.numbits import num_in_numbits
+
         direct, whole, touching = set[str](), set[str](), set[str]()
         room = f"tests/{file.split('/')[1]}/"
         for each, contexts in self._lines.get(file, ()):
-            here = {context for context, bits in contexts.items() if any(_has(bits, line) for line in lines)}
+            here = {context for context, bits in contexts.items() if any(num_in_numbits(line, bits) for line in lines)}
             direct |= {context.partition("|")[2] for context in here if "|" in context}
             if each.file in here:
                 whole |= each.seconds.keys()
@@ -184,7 +186,3 @@ def _lines(data: Path) -> dict[str, dict[str, bytes]]:
         for path, context, bits in connection.execute(_QUERY):
             found[path][context] = bits
     return found
-
-
-def _has(bits: bytes, line: int) -> bool:
-    return line // 8 < len(bits) and bits[line // 8] >> line % 8 & 1 == 1
