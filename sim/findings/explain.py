@@ -56,7 +56,7 @@ def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
 
 def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
     program = launch.program
-    if not outcome.bounds[:, at.OUTSIDE].any():
+    if not program.memory_probes or not outcome.bounds[:, at.OUTSIDE].any():
         return []
     found = AtPlaces()
     for probe, row in zip(program.memory_probes, outcome.bounds, strict=False):

@@ -23,7 +23,7 @@ def find_numeric(launch: Launch, outcome: Outcome) -> list[Finding]:
     """Return a finding for each operation of the source and each kind of failed check."""
     program = launch.program
     findings: dict[tuple[SourceSite, str], Finding] = {}
-    if not outcome.checks[:, at.CHECK_TIMES].any():
+    if not program.value_checks or not outcome.checks[:, at.CHECK_TIMES].any():
         return []
     for check, row in zip(program.value_checks, outcome.checks, strict=False):
         if row[at.CHECK_TIMES] == 0:

@@ -209,7 +209,7 @@ def find_component_races(run: Runner, launch: Launch, found: Iterable[Finding]) 
 
 def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
     """Return a finding for each load of workgroup memory that ran before any store to it."""
-    if not outcome.unwritten[:, at.OUTSIDE].any():
+    if not launch.program.race_probes or not outcome.unwritten[:, at.OUTSIDE].any():
         return []
     found = AtPlaces()
     for slot, (watched, row) in enumerate(zip(launch.program.race_probes, outcome.unwritten, strict=False)):

@@ -15,6 +15,7 @@ from ..mechanisms import is_on
 from .launch import RunOptions
 from .schedules import Schedule
 
+_SHORT = 6e-4  # seconds of a run: other threads join too late to make up for what it takes to wake them
 _MOST_SHAPES = 64  # that are kept for each program: the grid and the sizes of bindings
 
 _Shape = tuple[tuple[int, int, int], tuple[int, ...], Schedule, int | None]
@@ -23,10 +24,16 @@ _Shape = tuple[tuple[int, int, int], tuple[int, ...], Schedule, int | None]
 @entity
 class History:
     """`interleaved`: how many workgroups to interleave, 0 if the run depended on their order; None before the first
-    run. `stores_overlap`: threads stored to the same words."""
+    run. `stores_overlap`: threads stored to the same words. `seconds`: of the last run."""
 
     interleaved: int | None = None
     stores_overlap: bool = False
+    seconds: float | None = None
+
+    @property
+    def one_thread(self) -> bool:
+        """Whether one thread should run it."""
+        return self.stores_overlap or (self.seconds is not None and self.seconds < _SHORT)
 
 
 _HISTORIES: WeakKeyDictionary[Program, dict[_Shape, History]] = WeakKeyDictionary()

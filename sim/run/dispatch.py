@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import cached_property, partial
 from math import prod
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakKeyDictionary
 
@@ -192,7 +193,7 @@ class Dispatch:
             how = replace(how, schedule=self._in_turns(how))
             program = self._built(probes, how)
         past = history_of(program, self.bound, self.grid, how)
-        if past.stores_overlap:
+        if past.one_thread:
             how = replace(how, threads=1)
         device_memory = self.ready_memory.pop() if self.ready_memory and is_on("ready memory") else None
         without_probes = partial(self._stopped, how) if program.probe_names else None
@@ -202,12 +203,16 @@ class Dispatch:
         if past.interleaved:
             wide = self._built(probes, how, **changed, interleaved=past.interleaved)
             wide = Launch(wide, self.bound, self.grid, self.device, how, launch.device_memory)
+            begun = perf_counter()
             outcome = wide.run(progress)
+            past.seconds = perf_counter() - begun
             if not wide.depends_on_order or outcome.stopped is not None:
                 return wide, outcome
             past.interleaved = 0
             launch = Launch(program, self.bound, self.grid, self.device, how)
+        begun = perf_counter()
         outcome = launch.run(progress)
+        past.seconds = perf_counter() - begun
         # Where threads wrote to the same words, the result depends on their timing.
         if launch.stores_overlap and outcome.stopped is None:
             past.stores_overlap = True

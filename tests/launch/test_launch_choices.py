@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.launch import partition
+from bankshot.sim.launch import partition, run_history
 from bankshot.sim.launch.launch import Launch
 from bankshot.sim.launch.launch_cache import LaunchSetups
 from bankshot.sim.launch.run_history import history_of
 from bankshot.sim.launch.schedules import LOCKSTEP, SIDE_BY_SIDE, Schedule, schedule
+from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.mechanisms import without
 from bankshot.sim.models.devices import NVIDIA
 from bankshot.sim.run.dispatch import Dispatch
@@ -105,6 +106,17 @@ def test_runs_of_one_shape_share_their_history() -> None:
         assert known(**{name: value}) is not known(**{name: value})
     with without("history"):
         assert known() is not known()
+
+
+@pytest.mark.parametrize(("short", "expected"), [(0, [2, 2]), (1e9, [2, 1])])
+def test_one_thread_repeats_a_short_run(monkeypatch: pytest.MonkeyPatch, short: float, expected: list[int]) -> None:
+    """The others would join too late to make up for what it takes to wake them."""
+    monkeypatch.setenv(THREADS, "2")
+    monkeypatch.setattr(run_history, "_SHORT", short)
+    made = dispatch(ALONE)
+    assert [made.run(frozenset())[0]._threads for _ in range(2)] == expected
+    with without("history"):
+        assert made.run(frozenset())[0]._threads == 2
 
 
 def test_setups_are_dropped_once_they_no_longer_fit() -> None:

@@ -14,7 +14,7 @@ import bankshot
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim import mechanisms
-from bankshot.sim.launch import partition
+from bankshot.sim.launch import partition, run_history
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.mechanisms import MECHANISMS, all_off, is_on, without
 from bankshot.sim.run import dispatch
@@ -88,6 +88,7 @@ def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(THREADS, "2")
     monkeypatch.setattr(partition, "_WORTH", 1)
     monkeypatch.setattr(partition, "_PATIENCE", 0)
+    monkeypatch.setattr(run_history, "_SHORT", 0)
     monkeypatch.setattr(dispatch, "MIN_SPEEDUP", 0)
 
 
