@@ -400,7 +400,7 @@ class _Bench:
 
     def hidden(self, layouts: Layouts) -> list[Pitch]:
         """Return a pitch that the indices do not show, if there is one: of an array whose accesses leave out the end of
-        each row, or one of the factors on the way to its indices, as in a helper function, that ends most conflicts."""
+        each row, or, where no swizzle ends the conflicts, one of the factors on the way to its indices."""
         if not layouts.indices or not self.sites([layouts.array]):
             return []
         patterns, length, _ = self._patterns(layouts.array, self.trial([layouts.array], 0, Change()))
@@ -408,6 +408,8 @@ class _Bench:
         rows = patterns.padded_rows(length)
         if rows and row % rows[0] == 0 and (len(layouts.counts) == 1 or rows[0] < row):
             return layouts.hidden(*rows)
+        if Space(patterns, length, row if len(layouts.counts) > 1 else length).best()[1] == patterns.ideal:
+            return []  # a swizzle of the text ends all conflicts
         least, best = patterns.wavefronts(), 0
         for pitch in sorted(each for each in layouts.factors if 2 < each < row and row % each == 0):
             for wider in range(pitch + 1, pitch + SPREAD + 1):
