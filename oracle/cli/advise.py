@@ -30,7 +30,7 @@ from .options import JSON, PATHS, RequestOptions, device_option, request_of, req
     type=click.Choice(["time", "wavefronts"]),
     default="time",
     show_default=True,
-    help="What the best layout has least of: predicted time, by the device or a shipped profile like it, or wavefronts.",
+    help="What the best layout has least of: predicted time, by the device or a shipped profile like it; wavefronts.",
 )
 @click.option("--patch", is_flag=True, help="Print the best change as a unified diff alone, for `git apply`.")
 @click.option("--apply", is_flag=True, help="Change the files; without it, only show the changes.")
