@@ -13,6 +13,7 @@ from .limits import Residency, Stride
 from .swizzles import Swizzle
 
 if TYPE_CHECKING:
+    from ...sim.models import Device
     from ...sim.run.result import Run
     from ...sim.run.site import Site
     from ..manifests.manifest import Case
@@ -23,8 +24,9 @@ class Trial:
     """The run of one layout, of the text with `change`. `pitch` is 0 where none is known.
 
     `sites` are the wavefronts of each access to the array, in the order of `Advice.sites`.
-    `refused` says why the layout is not accepted; if it could not run at all, the figures are 0. `differs`: because the
-    change alters what the kernel does, rather than that it takes too much memory.
+    `us`: the predicted time in microseconds, where a profile predicts one. `refused` says why the layout is not
+    accepted; if it could not run at all, the figures are 0. `differs`: because the change alters what the kernel does,
+    rather than that it takes too much memory.
     """
 
     pitch: int
@@ -38,8 +40,17 @@ class Trial:
     sites: tuple[int, ...] = ()
     same_sectors: bool = False
     same_outputs: bool = False
+    us: float | None = None
     refused: str | None = None
     differs: bool = False
+
+
+ALIKE = 1.01  # predicted times whose ratio is less are the same
+
+
+def no_slower(us: float | None, least: float) -> bool:
+    """Whether a predicted time is as short as the least, or unknown."""
+    return us is None or us <= ALIKE * least
 
 
 @frozen
@@ -61,17 +72,22 @@ class Advice:
     @property
     def best(self) -> Trial:
         """The cheapest accepted layout; among equals, the one that changes the text least."""
-        return min((trial for trial in self.trials if trial.refused is None), key=self._cost)
+        return self._cheapest([trial for trial in self.trials if trial.refused is None])
 
     @property
     def best_pad(self) -> Trial:
         """The cheapest accepted layout without a swizzle."""
-        plain = (trial for trial in self.trials if trial.refused is None and trial.swizzle is None)
-        return min(plain, key=self._cost)
+        return self._cheapest([trial for trial in self.trials if trial.refused is None and trial.swizzle is None])
+
+    def _cheapest(self, trials: list[Trial]) -> Trial:
+        """The trial with the shortest predicted time, where it is known; of those that take as long, the one with the
+        least cost."""
+        least = min((trial.us for trial in trials if trial.us is not None), default=0.0)
+        return min((trial for trial in trials if no_slower(trial.us, least)), key=self._cost)
 
     def _cost(self, trial: Trial) -> tuple[int, bool, int]:
-        """What the search minimizes: wavefronts, then memory that is added. Narrower rows come last: other data may
-        need what this case leaves unused."""
+        """What the search minimizes among equally fast layouts: wavefronts, then memory that is added. Narrower rows
+        come last: other data may need what this case leaves unused."""
         return trial.wavefronts, trial.pitch < self.written.pitch, max(0, trial.bytes - self.written.bytes)
 
     @property
@@ -81,14 +97,20 @@ class Advice:
 
     @property
     def exact(self) -> bool:
-        """Whether no layout in the space that is searched takes fewer wavefronts than the best."""
+        """Whether no layout in the space that is searched takes fewer wavefronts than the best, or is predicted to be
+        faster."""
         return self.complete or not self.best.excess
+
+    @property
+    def slower(self) -> bool:
+        """Whether a layout takes fewer wavefronts than the best, and is predicted to be slower."""
+        return any(trial.refused is None and trial.wavefronts < self.best.wavefronts for trial in self.trials)
 
 
 @frozen
 class Rewritten:
     """The run of a text with another change than a layout, which `words` describe. The wavefronts and their excess are
-    those of all arrays. `refused` is as in `Trial`, and also says that nothing is saved."""
+    those of all arrays. `us` and `refused` are as in `Trial`; `refused` also says that nothing is saved."""
 
     words: str
     change: Change
@@ -96,6 +118,7 @@ class Rewritten:
     excess: int = 0
     sectors: int = 0
     bytes: int = 0
+    us: float | None = None
     refused: str | None = None
 
 
@@ -106,7 +129,7 @@ class AdviceReport:
     `run`: of the text as written, with its lanes counted, too. `together`: the best layouts of several arrays at once.
     `rewrites`: other changes that were tried. `strides`: of the most scattered accesses to global memory. `residency`:
     of the text as written, and with the patch if there is one. `predicted_us`: the same for the predicted time in
-    microseconds, if the costs of the device are known. `patch`: the change of the files, if one is better; `written`:
+    microseconds, if a profile predicts it: `timed_as`. `patch`: the change of the files, if one is better; `written`:
     the files that were changed.
     """
 
@@ -122,6 +145,7 @@ class AdviceReport:
     strides: tuple[Stride, ...] = ()
     residency: tuple[Residency, ...] = ()
     predicted_us: tuple[float, ...] = ()
+    timed_as: Device | None = None
 
     @property
     def ok(self) -> bool:

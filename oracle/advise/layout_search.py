@@ -1,4 +1,5 @@
-"""`bankshot advise`: search the layouts of workgroup arrays for the fewest wavefronts and little memory.
+"""`bankshot advise`: search the layouts of workgroup arrays for the shortest predicted time, few wavefronts and little
+memory. Without a profile that predicts times, wavefronts decide.
 
 Each row of its table is a run of the changed text. A layout is accepted only if the run leaves the same bits in every
 output, requests as many sectors of global memory, has no findings that the original text does not have, and fits into
@@ -8,17 +9,19 @@ accesses of all workgroups were recorded, the result is the best of the space th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
-from math import prod
+from math import inf, prod
 from operator import add, gt
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ...sim.cures.patches import Patch, patch_of
+from ...sim.device_files import find, with_times
 from ...sim.fast_dataclass import frozen
+from ...sim.models.time_model import predict
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
 from ...sim.wgsl.text_edits import Replacement
@@ -29,7 +32,7 @@ from ..judge.case_run import Say
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from ..patch_files import write_patch
-from .advice import Advice, AdviceReport, Rewritten, Trial
+from .advice import ALIKE, Advice, AdviceReport, Rewritten, Trial, no_slower
 from .array_layouts import Change, Layouts, Pitch, counts_of, has_arrays, rows_of
 from .bank_patterns import Patterns, patterns_of
 from .limits import Stride, residency, scattered, strides
@@ -53,6 +56,7 @@ _ROWS_OF_ALL = 1 << 20  # recorded of all workgroups, else of the first
 _MOST_WORK = 1 << 28  # addresses that a search of the swizzles of all pitches looks at
 _Recorded = tuple[Patterns, int, bool]  # of all workgroups, or of the first
 _Chosen = tuple[Trial, Swizzle | None, bool]  # as `best_of_pitches` says
+BY = ("time", "wavefronts")
 SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
 
@@ -61,7 +65,8 @@ class Options:
     """What to vary: `pitch` names a constant, `values` are the least and the largest value to try.
 
     None leaves the choice to the search. `most_bytes`: of workgroup memory; None for what every device has, or what the
-    original takes where that is more.
+    original takes where that is more. `by`: what the best layout has least of: predicted time, where a profile predicts
+    it, or wavefronts.
     """
 
     device: str = "nvidia"
@@ -69,6 +74,7 @@ class Options:
     pitch: str | None = None
     values: tuple[int, int] | None = None
     most_bytes: int | None = None
+    by: str = "time"  # one of `BY`
 
 
 @frozen
@@ -106,7 +112,7 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     better = _best_of_arrays([each for each in advice if not each.ok])
     together = bench.together(better) if len(better) > 1 else None
     tried = _rewritten(bench, say) if options.array is None and options.pitch is None else ()
-    change = _cheapest(bench.run, better, together, tried)
+    change = _cheapest(bench, better, together, tried)
     patch = _patch(case, bench, change, reasons) if change else Patch({})
     written = write_patch(patch) if apply else ()
     reasons = list(dict.fromkeys(reasons))
@@ -114,7 +120,7 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     resident = tuple(residency(bench.run, each) for each in taken)
     times = bench.predicted_us(change)
     found = tuple(advice), tuple(reasons), together, patch, written, tried, bench.strides(), resident, times
-    return AdviceReport(case, bench.run, bench.run.device.name, *found)
+    return AdviceReport(case, bench.run, bench.run.device.name, *found, bench.timed_as)
 
 
 def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
@@ -126,21 +132,36 @@ def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
 
 def _best_of_arrays(better: Sequence[Advice]) -> list[Advice]:
     """Return the best advice for each array, which may have several pitches."""
-    cheapest = sorted(better, key=lambda each: (each.best.wavefronts, each.best.bytes))
-    first = {each.array: each for each in reversed(cheapest)}
-    return [each for each in better if each is first[each.array]]
+    found: list[Advice] = []
+    for array in dict.fromkeys(each.array for each in better):
+        pitches = [each for each in better if each.array == array]
+        least = min(_times(each.best.us for each in pitches))
+        fastest = [each for each in pitches if no_slower(each.best.us, least)]
+        found.append(min(fastest, key=lambda each: (each.best.wavefronts, each.best.bytes)))
+    return found
 
 
-def _cheapest(run: Run, better: Sequence[Advice], together: Trial | None, tried: Sequence[Rewritten]) -> Change | None:
-    """Return the change with the fewest wavefronts and sectors: of the best layouts, or of a rewrite."""
-    written = int(run.counters["shared_wavefronts"] + run.counters["global_sectors"])
-    found = [(each.wavefronts + each.sectors, each.change) for each in tried if each.refused is None]
-    if together and together.refused is None:
+def _cheapest(
+    bench: _Bench, better: Sequence[Advice], together: Trial | None, tried: Sequence[Rewritten]
+) -> Change | None:
+    """Return the change with the shortest predicted time, or of those that take as long, and where times are not known,
+    the fewest wavefronts and sectors: of the best layouts, or of a rewrite."""
+    written = int(bench.run.counters["shared_wavefronts"] + bench.run.counters["global_sectors"])
+    found = [(each.wavefronts + each.sectors, each.us, each.change) for each in tried if each.refused is None]
+    if together and together.refused is None and no_slower(together.us, min(_times(each.best.us for each in better))):
         saved = sum(each.written.wavefronts for each in better) - together.wavefronts
-        found.insert(0, (written - saved, together.change))
+        found.insert(0, (written - saved, together.us, together.change))
     else:
-        found = [(written - a.written.wavefronts + a.best.wavefronts, a.best.change) for a in better] + found
-    return min(found, key=lambda each: each[0])[1] if found else None
+        alone = ((written - a.written.wavefronts + a.best.wavefronts, a.best.us, a.best.change) for a in better)
+        found = [*alone, *found]
+    least = min(_times(us for _, us, _ in found))
+    fastest = [(cost, change) for cost, us, change in found if no_slower(us, least)]
+    return min(fastest, key=lambda each: each[0])[1] if fastest else None
+
+
+def _times(times: Iterable[float | None]) -> list[float]:
+    """The times that are known, and one that is longer than any."""
+    return [*(us for us in times if us is not None), inf]
 
 
 def _patch(case: Case, bench: _Bench, change: Change, reasons: list[str]) -> Patch:
@@ -217,6 +238,8 @@ class _Bench:
         self._case = case
         self._device = options.device
         self.module = check_module(case.kernel)
+        self.timed_as = with_times(find(options.device)) if options.by == "time" else None
+        self._probes = (*COUNTED, "lanes") if self.timed_as else COUNTED
         self.run = self._simulate(self.module, {}, (*COUNTED, *WATCHED, "lanes"))
         everywhere = max(_EVERYWHERE, self.run.pipeline.workgroup_bytes)
         self._most_bytes = everywhere if options.most_bytes is None else options.most_bytes
@@ -264,14 +287,18 @@ class _Bench:
         overrides: dict[str | int, Any] = {**self._case.overrides, **change.overrides}
         return change.module(self.module).pipeline(self._case.kernel.entry, overrides).workgroup_bytes
 
+    def us_of(self, run: Run) -> float | None:
+        """Return the predicted time of a run; None where no profile predicts it."""
+        return None if self.timed_as is None else predict(run.work, self.timed_as).us
+
     def predicted_us(self, change: Change | None) -> tuple[float, ...]:
-        """Return the predicted time of the text as written, and with a change; nothing for a device without costs."""
-        if not self.run.device.predicts_times:
+        """Return the predicted time of the text as written, and with a change; nothing where no profile predicts it."""
+        if self.timed_as is None:
             return ()
         runs = [self.run]
         if change is not None:
-            runs.append(self._simulate(change.module(self.module), dict(change.overrides), (*COUNTED, "lanes")))
-        return tuple(run.predicted_time.us for run in runs)
+            runs.append(self._simulate(change.module(self.module), dict(change.overrides), self._probes))
+        return tuple(us for run in runs if (us := self.us_of(run)) is not None)
 
     def strides(self) -> tuple[Stride, ...]:
         """Return how far apart lanes of the first workgroup access global memory, where that costs most."""
@@ -322,7 +349,7 @@ class _Bench:
             module = change.module(self.module)
             if self.bytes(change) > self._most_bytes:
                 return Trial(pitch, swizzle, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
-            run = self._simulate(module, dict(change.overrides))
+            run = self._simulate(module, dict(change.overrides), self._probes)
         except WgslError as error:
             return Trial(pitch, swizzle, refused=error.diagnostics[0].message, differs=True)
         sites = self.sites(arrays, run)
@@ -342,6 +369,7 @@ class _Bench:
             sites=tuple(site.shared_wavefronts for site in sites),
             same_sectors=same_sectors,
             same_outputs=same_outputs,
+            us=self.us_of(run) if same_outputs and same_sectors else None,
             refused=refused,
             differs=refused is not None,
         )
@@ -353,7 +381,7 @@ class _Bench:
             module = change.module(self.module)
             if self.bytes(change) > self._most_bytes:
                 return Rewritten(words, change, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
-            run = self._simulate(module, {})
+            run = self._simulate(module, {}, self._probes)
         except WgslError as error:
             return Rewritten(words, change, refused=error.diagnostics[0].message)
         costs, before = ([each.counters[name] for name in _COSTS] for each in (run, self.run))
@@ -361,10 +389,13 @@ class _Bench:
         refused = _difference(same_outputs, same_sectors=True)
         if refused is None and (costs == before or any(map(gt, costs, before))):
             refused = "no fewer wavefronts and sectors"
+        us = self.us_of(run) if refused is None else None
+        if us is not None and us > ALIKE * (self.us_of(self.run) or inf):
+            refused = "predicted to be slower"
         refused = refused or self._new_finding(module, {})
         wavefronts, sectors = map(int, costs)
         excess = wavefronts - int(run.counters["shared_ideal_wavefronts"])
-        return Rewritten(words, change, wavefronts, excess, sectors, run.pipeline.workgroup_bytes, refused)
+        return Rewritten(words, change, wavefronts, excess, sectors, run.pipeline.workgroup_bytes, us, refused)
 
     def best_swizzle(self, array: str, trial: Trial) -> tuple[Swizzle | None, bool]:
         """Return the swizzle of a trial's text with the fewest wavefronts, if one saves any; and whether the accesses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from statistics import median
 
@@ -12,6 +12,7 @@ from ...sim.models import Device
 from ...sim.models.costs import Cost, MeasuredCosts
 from ...sim.models.time_model import COSTS, predicted_us
 from .. import wgpu_client
+from ..errors import UsageError
 from ..kernel_timing import groups
 from .fit import FIXED, Fit, Point, bound_of, fit, left_out
 from .kernel_text import MicroBenchmark
@@ -34,12 +35,13 @@ class Plan:
 @frozen
 class Calibration:
     """The measured costs, the points that they were fitted to, and predicted / measured of each point: as fitted, and
-    by a fit without its theme."""
+    by a fit without its theme. `refused`: micro-benchmarks that the adapter refused, by kind."""
 
     costs: MeasuredCosts
     points: list[Point]
     fitted: Fit
     left_out: list[float]
+    refused: list[str]
 
     @property
     def error_90(self) -> float:
@@ -54,7 +56,8 @@ def calibrate(plan: Plan, progress: Callable[[int], None] = lambda done: None) -
     """
     info = wgpu_client.require_adapter(plan.adapter)
     cores = plan.device.cores or 1
-    points = list(_points(plan, cores, progress))
+    refused: list[str] = []
+    points = list(_points(plan, cores, progress, refused))
     if len(points) < 2:
         raise ValueError("fewer than two micro-benchmarks took long enough to be timed; use a larger --scale")
     begin = {"clock_mhz": _clock(points, cores)}
@@ -64,7 +67,7 @@ def calibrate(plan: Plan, progress: Callable[[int], None] = lambda done: None) -
     costs = costs_of(fitted, bound_of(errors), source, plan.command)
     today = datetime.now(UTC).date().isoformat()
     measured = MeasuredCosts(costs, adapter=info.name, driver=info.driver, date=today, command=plan.command)
-    return Calibration(measured, points, fitted, errors.tolist())
+    return Calibration(measured, points, fitted, errors.tolist(), refused)
 
 
 def costs_of(fitted: Fit, error_90: float, source: str, command: str) -> dict[str, Cost]:
@@ -75,19 +78,33 @@ def costs_of(fitted: Fit, error_90: float, source: str, command: str) -> dict[st
     }
 
 
-def _points(plan: Plan, cores: int, progress: Callable[[int], None]) -> Iterator[Point]:
+def _points(plan: Plan, cores: int, progress: Callable[[int], None], refused: list[str]) -> Iterator[Point]:
     done = 0
     for group in groups(micro_benchmarks(cores, plan.scale), _bytes):
-        requests = [
-            wgpu_client.dispatch_request(each.wgsl, each.entry, each.grid, each.bindings, adapter=plan.adapter)
-            for each in group
-        ]
-        times = wgpu_client.time_dispatches(requests, rounds=plan.rounds)
-        for each, its in zip(group, times, strict=True):
+        for each, its in _timed(plan, group, refused):
             if its.median > 0:
                 yield Point(each.constant, _run(each, plan.device).work, 1e6 * its.median)
         done += len(group)
         progress(done)
+
+
+def _timed(
+    plan: Plan, group: Sequence[MicroBenchmark], refused: list[str]
+) -> Iterator[tuple[MicroBenchmark, wgpu_client.KernelTimes]]:
+    """Time a group; where the adapter refuses a dispatch, each alone, and add the kinds of those refused."""
+    requests = [
+        wgpu_client.dispatch_request(each.wgsl, each.entry, each.grid, each.bindings, adapter=plan.adapter)
+        for each in group
+    ]
+    try:
+        yield from zip(group, wgpu_client.time_dispatches(requests, rounds=plan.rounds), strict=True)
+        return
+    except UsageError:
+        if len(group) == 1:
+            refused.append(group[0].constant)
+            return
+    for each in group:
+        yield from _timed(plan, [each], refused)
 
 
 def _run(each: MicroBenchmark, device: Device) -> sim.Run:

@@ -15,6 +15,9 @@ def calibration_lines(found: Calibration) -> Iterator[str]:
     """Yield the costs with their spread, then the errors by kind of micro-benchmark, as fitted and left out."""
     costs = found.costs
     yield f"{costs.adapter} ({costs.driver}), {len(found.points)} micro-benchmarks"
+    if found.refused:
+        kinds = ", ".join(dict.fromkeys(found.refused))
+        yield f"the adapter refused {len(found.refused)} more: {kinds}"
     width = max(map(len, costs.costs))
     for name, cost in costs.costs.items():
         spread = "given" if cost.spread is None else f"within a factor of {cost.spread:.2f}"
@@ -36,6 +39,7 @@ def calibration_entry(found: Calibration, file: Path) -> dict[str, Any]:
         "file": str(file),
         "adapter": found.costs.adapter,
         "driver": found.costs.driver,
+        "refused": found.refused,
         "costs": {name: asdict(cost) for name, cost in found.costs.costs.items()},
         "points": [
             {"kind": point.kind, "us": point.us, "fitted": float(fitted), "left_out": blind}

@@ -25,6 +25,13 @@ from .options import JSON, PATHS, RequestOptions, device_option, request_of, req
     type=click.IntRange(1),
     help="Workgroup memory that layouts may take; by default 16384, or what the text takes where that is more.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["time", "wavefronts"]),
+    default="time",
+    show_default=True,
+    help="What the best layout has least of: predicted time, by the device or a shipped profile like it; wavefronts.",
+)
 @click.option("--patch", is_flag=True, help="Print the best change as a unified diff alone, for `git apply`.")
 @click.option("--apply", is_flag=True, help="Change the files; without it, only show the changes.")
 @JSON
@@ -35,12 +42,13 @@ def advise(
     pitch: str | None,
     pads: str | None,
     most_bytes: int | None,
+    by: str,
     patch: bool,
     apply: bool,
     as_json: bool,
     **request: Unpack[RequestOptions],
 ) -> None:
-    """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least added memory.
+    """Try other row pitches and swizzles of workgroup arrays: least predicted time, fewest wavefronts, least memory.
 
     Also try arrays of structures as an array for each member, adjacent accesses as vectors, and invocations with x and
     y exchanged. The best change is shown as a unified diff. The exit code is 0 if none is better.
@@ -53,7 +61,8 @@ def advise(
     from ..reports.command_reports import report_of
     from .each_case import report_cases, results_of
 
-    options = Options(device, array, pitch, None if pads is None else inputs.parse_range("--pads", pads), most_bytes)
+    values = None if pads is None else inputs.parse_range("--pads", pads)
+    options = Options(device, array, pitch, values, most_bytes, by)
     work = plans(paths, request_of(request, sweep=False))
     results = results_of(work, lambda case, say: [search(case, options, say, apply=apply)])
     report_cases(

@@ -20,7 +20,10 @@ from .source_listing import compact
 from .terminal import say, show_heading
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...sim import Site
+    from ...sim.models import Device
     from ..advise.advice import Advice, AdviceReport, Rewritten, Trial
     from .cost_places import CostPlace
 
@@ -51,9 +54,8 @@ def _limits(out: Console, result: AdviceReport) -> None:
     """Print the strides of scattered accesses, and what bounds the workgroups in flight."""
     for words in dict.fromkeys(stride.words for stride in result.strides):
         say(out, f"  stride: {words}")
-    if result.predicted_us:
-        before, *after = map(shown_us, result.predicted_us)
-        say(out, f"  predicted time: {before}" + "".join(f"; {each} with the change" for each in after))
+    if result.timed_as is not None and result.predicted_us:
+        say(out, f"  predicted time on {result.timed_as.name}: {_times(result.timed_as, result.predicted_us)}")
     if not result.residency:
         return
     now, *then = result.residency
@@ -63,6 +65,15 @@ def _limits(out: Console, result: AdviceReport) -> None:
     say(out, f"  registers: no limit up to {now.registers} a lane; how many the kernel takes is up to the compiler")
     if now.fill is not None and now.fill < 1:
         say(out, f"  tail: {now.tail} ({now.fill:.1%} of all waves)")
+
+
+def _times(device: Device, us: Sequence[float]) -> str:
+    """The time before and after the change; of a device that was not calibrated, only which is shorter."""
+    before, *after = us
+    if device.calibrated:
+        return "".join([shown_us(before), *(f"; {shown_us(each)} with the change" for each in after)])
+    ratio = [f"; with the change {each / before:.2f} of that as written" for each in after]
+    return "for ranking only, the device was not calibrated" + "".join(ratio)
 
 
 def _costs(result: AdviceReport) -> tuple[CostPlace, ...]:
@@ -120,6 +131,8 @@ def _verdict(advice: Advice) -> str:
 
 def _proof(advice: Advice) -> str:
     """How much the verdict says."""
+    if advice.slower:
+        return "layouts with fewer wavefronts are predicted to be slower"
     if advice.exact:
         return "no layout that was searched takes fewer wavefronts"
     how = "by the accesses of the first workgroup, or not for every pitch"
@@ -134,17 +147,25 @@ def _table(advice: Advice) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=True, padding=(0, 1, 0, 0))
     groups = _groups(advice)
     headings = [_heading([advice.sites[number] for number in group]) for group in groups]
-    for heading in ["pitch", "words", "bytes", "wavefronts", "excess", *headings, "sectors", "outputs", ""]:
+    timed = advice.written.us is not None
+    times = ["predicted"] if timed else []
+    for heading in ["pitch", "words", "bytes", *times, "wavefronts", "excess", *headings, "sectors", "outputs", ""]:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for trial in sorted(
         (t for t in advice.trials if t.refused is None), key=lambda t: (t.pitch, t.swizzle is not None)
     ):
         words, style = _mark(advice, trial)
         sites = [compact(sum(trial.sites[number] for number in group)) for group in groups]
-        cells = (_name(trial), f"{trial.words:,}", f"{trial.bytes:,}", f"{trial.wavefronts:,}", f"{trial.excess:,}",
-                 *sites, "same", "same", words)  # fmt: skip
+        us = [_relative(trial.us, advice.written.us)] if timed else []
+        counted = [f"{n:,}" for n in (trial.wavefronts, trial.excess)]
+        cells = (_name(trial), f"{trial.words:,}", f"{trial.bytes:,}", *us, *counted, *sites, "same", "same", words)
         table.add_row(*map(Text, cells), style=style)
     return table
+
+
+def _relative(us: float | None, written: float | None) -> str:
+    """The predicted time as a part of that of the text as written."""
+    return f"x{us / written:.3f}" if us is not None and written else ""
 
 
 def _name(trial: Trial) -> str:
@@ -204,6 +225,7 @@ def advised_entry(result: AdviceReport) -> Entry:
         "strides": [{"line": s.site.line, "name": s.site.variable, "bytes": s.bytes} for s in result.strides],
         "residency": [asdict(each) for each in result.residency],
         "predicted_us": list(result.predicted_us),
+        "predicted_on": result.timed_as and {"device": result.timed_as.name, "calibrated": result.timed_as.calibrated},
         "cost": [place.entry() for place in _costs(result)],
         "together": result.together and _trial(result.together),
         "rewrites": [_rewritten(each) for each in result.rewrites],
@@ -237,6 +259,7 @@ def _trial(trial: Trial) -> Entry:
         "by_site": list(trial.sites),
         "same_sectors": trial.same_sectors,
         "same_outputs": trial.same_outputs,
+        "predicted_us": trial.us,
         "refused": trial.refused,
     }
 
@@ -248,5 +271,6 @@ def _rewritten(each: Rewritten) -> Entry:
         "shared_wavefronts": each.wavefronts,
         "excess": each.excess,
         "global_sectors": each.sectors,
+        "predicted_us": each.us,
         "refused": each.refused,
     }

@@ -4,7 +4,7 @@
 that reads back equal. An invalid file is a `WgslError` at the line and column of what is wrong.
 """
 
-from .find import DeviceChoice, find, is_file, read_profile, shipped
+from .find import DeviceChoice, find, is_file, read_profile, shipped, with_times
 from .writer import write_profile
 
-__all__ = ["DeviceChoice", "find", "is_file", "read_profile", "shipped", "write_profile"]
+__all__ = ["DeviceChoice", "find", "is_file", "read_profile", "shipped", "with_times", "write_profile"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
@@ -16,6 +17,7 @@ DeviceChoice: TypeAlias = str | Path | Device
 """A profile by its name (`nvidia`), its file (`mine.toml`), or itself; a name or a file may end in `+merged`."""
 
 _SUFFIX = ".toml"
+_OF_ONE_DEVICE = ("name", "cores", "peak_flops", "peak_bandwidth", "costs", "sources", "webgpu_limits")
 _SHIPPED = Path(__file__).parent / "profiles"
 
 
@@ -53,6 +55,19 @@ def find_shipped(name: str) -> Device:
     if wanted.endswith(MERGED):
         return merged(find_shipped(name[: -len(MERGED)]))
     return get(name, files)
+
+
+def with_times(device: Device) -> Device | None:
+    """Return a profile that predicts times for what a device counts: the device itself, if its costs are known, else a
+    calibrated shipped profile with the same memory and residency; None where there is none."""
+    if device.costs is not None:
+        return device if device.cores is not None else None
+    alike = (find_shipped(name) for name in shipped())
+    return next((each for each in alike if each.calibrated and each.cores and _facts(each) == _facts(device)), None)
+
+
+def _facts(device: Device) -> list[object]:
+    return [getattr(device, each.name) for each in fields(device) if each.name not in _OF_ONE_DEVICE]
 
 
 def _read(path: str | Path) -> Device:

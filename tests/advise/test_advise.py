@@ -72,7 +72,7 @@ def case_of(folder, text, **given):
 def advised(form):
     """The advice for a form of the transpose, with all pitches."""
     with TemporaryDirectory() as folder:
-        (advice,) = advise(case_of(Path(folder), FORMS[form]), Options()).advice
+        (advice,) = advise(case_of(Path(folder), FORMS[form]), Options(by="wavefronts")).advice
     return advice
 
 
@@ -299,7 +299,7 @@ def test_edits_keep_line_numbers():
 def test_the_command_shows_a_table_and_exits_with_1_if_a_layout_is_better(tmp_path):
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS["const"])
-    result = command("advise", file, "--grid", "2,2", "--pads", "31..33")
+    result = command("advise", file, "--grid", "2,2", "--pads", "31..33", "--by", "wavefronts")
     assert result.exit_code == 1
     assert (
         "tile: PITCH = 32 is best swizzled as index ^ ((index >> 5) & 31): 4,224 wavefronts become 256" in result.output

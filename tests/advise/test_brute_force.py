@@ -47,7 +47,7 @@ def run(text):
 def advised(name):
     pitch = KERNELS[name][3]
     values = (0, 0) if pitch is None else (pitch, pitch + MORE)
-    return advise(case_of(text_of(name)), Options(values=values))
+    return advise(case_of(text_of(name)), Options(values=values, by="wavefronts"))
 
 
 # ---- brute force -----------------------------------------------------------------------------------------
@@ -169,11 +169,13 @@ def test_a_search_that_saw_one_workgroup_is_said_to_be_a_heuristic(monkeypatch):
     """The second workgroup gathers by other data, and its accesses are not recorded."""
     monkeypatch.setattr(layout_search, "_ROWS_OF_ALL", 64)
     case = case_of(text_of("gather"))
-    (advice,) = advise(case, Options(values=(0, 0))).advice
+    (advice,) = advise(case, Options(values=(0, 0), by="wavefronts")).advice
     assert (advice.exact, advice.best.excess > 0) == (False, True)
-    told = command("advise", case.kernel.source, "--grid", "2", "--pads", "0..0")
+    told = command("advise", case.kernel.source, "--grid", "2", "--pads", "0..0", "--by", "wavefronts")
     assert "a heuristic: swizzles were chosen by the accesses of the first workgroup" in told.output
-    whole = command("advise", case_of(text_of("transpose")).kernel.source, "--grid", "2", "--pads", "32..33")
+    whole = command(
+        "advise", case_of(text_of("transpose")).kernel.source, "--grid", "2", "--pads", "32..33", "--by", "wavefronts"
+    )
     assert "no layout that was searched takes fewer wavefronts" in whole.output
 
 
@@ -189,11 +191,11 @@ def test_a_swizzle_of_another_pitch_may_be_the_best():
 
 def test_a_search_that_leaves_out_pitches_is_said_to_be_a_heuristic(monkeypatch):
     monkeypatch.setattr(layout_search, "_MOST_WORK", 1)
-    (advice,) = advise(case_of(text_of("rows of nine")), Options(values=(9, 12))).advice
+    (advice,) = advise(case_of(text_of("rows of nine")), Options(values=(9, 12), by="wavefronts")).advice
     assert (advice.best.pitch, advice.exact) == (9, False)
 
 
 def test_a_layout_without_excess_is_the_best_whatever_was_recorded(monkeypatch):
     monkeypatch.setattr(layout_search, "_ROWS_OF_ALL", 64)
-    (advice,) = advise(case_of(text_of("transpose")), Options(values=(32, 33))).advice
+    (advice,) = advise(case_of(text_of("transpose")), Options(values=(32, 33), by="wavefronts")).advice
     assert (advice.complete, advice.best.excess, advice.exact) == (False, 0, True)

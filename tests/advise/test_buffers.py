@@ -96,7 +96,7 @@ def case_of(folder, text):
 @pytest.mark.parametrize("form", FORMS)
 def test_both_buffers_move(form, tmp_path):
     """Every pitch that holds a row is accepted, and the best has no conflict in the least memory."""
-    report = advise(case_of(tmp_path, FORMS[form]), Options(values=(16, 19)))
+    report = advise(case_of(tmp_path, FORMS[form]), Options(values=(16, 19), by="wavefronts"))
     plain = [
         {trial.pitch: (trial.refused, trial.bytes) for trial in each.trials if trial.swizzle is None}
         for each in report.advice
@@ -113,16 +113,16 @@ def test_the_diff_has_the_best_of_an_array_with_several_pitches(form, tmp_path):
     """And the changed file is as good: nothing is left to do."""
     file = tmp_path / "kernel.wgsl"
     file.write_text(FORMS[form])
-    first = command("advise", file, "--grid", "1", "--pads", "16..19", "--apply")
+    first = command("advise", file, "--grid", "1", "--pads", "16..19", "--by", "wavefronts", "--apply")
     assert (first.exit_code, f"changed: {file}" in first.output) == (1, True)
-    again = command("advise", file, "--grid", "1", "--pads", "16..19", "--json")
+    again = command("advise", file, "--grid", "1", "--pads", "16..19", "--by", "wavefronts", "--json")
     assert again.exit_code == 0, again.output
     assert "array<f32, 512>" in file.read_text() or "/ 17 * 16" in file.read_text()
 
 
 def test_a_pitch_that_moves_one_buffer_alone_is_said_to_be_a_part(tmp_path):
     """`PAD` moves rows within a buffer, and the second one stays at 272."""
-    report = advise(case_of(tmp_path, FORMS["a pad"]), Options(values=(1, 2)))
+    report = advise(case_of(tmp_path, FORMS["a pad"]), Options(values=(1, 2), by="wavefronts"))
     pad = next(each for each in report.advice if each.pitch == "PAD")
     assert [trial.refused for trial in pad.trials if trial.pitch == 2] == ["PAD is not all that places its rows"]
 
@@ -130,7 +130,7 @@ def test_a_pitch_that_moves_one_buffer_alone_is_said_to_be_a_part(tmp_path):
 def test_rows_that_overlap_are_refused_for_what_they_are(tmp_path):
     """15 columns of 16: neither form of the change can keep them apart."""
     (advice,) = advise(
-        case_of(tmp_path, FORMS["a let times the number of the buffer"]), Options(values=(15, 17))
+        case_of(tmp_path, FORMS["a let times the number of the buffer"]), Options(values=(15, 17), by="wavefronts")
     ).advice
     refused = {trial.pitch: trial.refused for trial in advice.trials if trial.swizzle is None}
     assert refused == {17: None, 15: "outputs differ", 16: None}
@@ -237,7 +237,9 @@ def test_what_the_search_cannot_change_is_said(index, first, declared, reason):
 
 def test_an_array_in_a_structure_is_said_to_be_left_out(tmp_path):
     declared = "struct Tile { values: array<f32, 272> } var<workgroup> tile: Tile;"
-    report = advise(case_of(tmp_path, kernel("tile.values[R * 17u + C]", "workgroupBarrier();", declared)), Options())
+    report = advise(
+        case_of(tmp_path, kernel("tile.values[R * 17u + C]", "workgroupBarrier();", declared)), Options(by="wavefronts")
+    )
     assert report.reasons == ("tile is a structure: layouts of arrays in a structure are not searched",)
 
 

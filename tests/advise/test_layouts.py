@@ -179,7 +179,7 @@ def test_the_whole_text(form, pads, words, tmp_path):
     """A store of a row is a wavefront; a load of a column is 32, and with a mask of m, 32 / (m + 1)."""
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS[form])
-    result = transpose.command("advise", file, "--grid", "2,2", "--pads", pads)
+    result = transpose.command("advise", file, "--grid", "2,2", "--pads", pads, "--by", "wavefronts")
     assert result.exit_code == 1
     text = result.stdout.replace(f"a{file}", "a/FILE").replace(f"b{file}", "b/FILE").replace(str(file), "FILE")
     diff = text[text.index("@@") : text.index("\n  limits:")]
@@ -190,12 +190,12 @@ def test_the_whole_text(form, pads, words, tmp_path):
 def test_the_whole_json(tmp_path):
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS["const"].replace("PITCH = 32u", "PITCH = 31u + 1u"))
-    result = transpose.command("advise", file, "--grid", "2,2", "--pads", "31..33", "--json")
+    result = transpose.command("advise", file, "--grid", "2,2", "--pads", "31..33", "--json", "--by", "wavefronts")
 
     def trial(pitch, words, load, swizzle=None):
         return {"pitch": pitch, "swizzle": swizzle, "same_sectors": True, "same_outputs": True, "refused": None,
                 "words": words, "workgroup_memory_bytes": 4 * words, "shared_wavefronts": 128 + load,
-                "excess": load - 128, "by_site": [128, load]}  # fmt: skip
+                "excess": load - 128, "by_site": [128, load], "predicted_us": None}  # fmt: skip
 
     written, best = trial(32, 1024, 4096), trial(32, 1024, 128, "index ^ ((index >> 5) & 31)")
     (case,) = json.loads(result.stdout)["cases"]
@@ -268,6 +268,7 @@ def test_every_reason_is_shown(no_costs):
         strides=(),
         residency=(),
         predicted_us=(),
+        timed_as=None,
     )
     show_advised(console(out), result)
     assert [line.rstrip() for line in out.getvalue().splitlines()] == [
@@ -284,7 +285,7 @@ def trial(pitch, swizzle=None, sites=(1, 1, 1), refused=None, **given):
 def advice(trials, kinds=("load", "load", "store"), best=0):
     sites = [SimpleNamespace(line=10 + number, kind=kind) for number, kind in enumerate(kinds)]
     return SimpleNamespace(array="tile", pitch="P", sites=sites, trials=trials, written=trials[0], best=trials[best],
-                           best_pad=trials[best], ok=best == 0, exact=True)  # fmt: skip
+                           best_pad=trials[best], ok=best == 0, exact=True, slower=False)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -378,6 +379,7 @@ def test_every_array_is_shown_with_what_is_rejected(no_costs):
             strides=(),
             residency=(),
             predicted_us=(),
+            timed_as=None,
         ),
     )
     lines = out.getvalue().splitlines()

@@ -1,11 +1,16 @@
 """Advice with predicted times, on a device whose costs are known."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from bankshot.oracle.advise import layout_search
+from bankshot.oracle.advise.advice import Advice, Rewritten, Trial
+from bankshot.oracle.advise.array_layouts import Change
 from bankshot.oracle.cli.main import main
 
 SHADER = """\
@@ -35,7 +40,8 @@ def advise(shader: Path, device: str, *options: str) -> str:
 
 
 def test_times_before_and_after_are_shown(shader: Path) -> None:
-    assert "; " in next(line for line in advise(shader, "nvidia-h200").splitlines() if "predicted time: " in line)
+    (line,) = [each for each in advise(shader, "nvidia-h200").splitlines() if "predicted time on nvidia-h200: " in each]
+    assert line.endswith(" us with the change")
 
 
 def test_a_better_layout_is_predicted_to_be_faster(shader: Path) -> None:
@@ -44,7 +50,71 @@ def test_a_better_layout_is_predicted_to_be_faster(shader: Path) -> None:
     assert after < before
 
 
-def test_a_device_without_costs_shows_none(shader: Path) -> None:
-    assert "predicted" not in advise(shader, "nvidia")
+def test_a_device_without_costs_and_with_other_banks_shows_none(shader: Path) -> None:
+    assert "predicted" not in advise(shader, "amd")
+    (case,) = json.loads(advise(shader, "amd", "--json"))["cases"]
+    assert (case["predicted_us"], case["predicted_on"]) == ([], None)
+
+
+def test_by_default_times_are_those_of_the_shipped_profile_that_counts_alike(shader: Path) -> None:
     (case,) = json.loads(advise(shader, "nvidia", "--json"))["cases"]
-    assert case["predicted_us"] == []
+    (same,) = json.loads(advise(shader, "nvidia-h200", "--json"))["cases"]
+    assert case["predicted_on"] == {"device": "nvidia-h200", "calibrated": True}
+    assert case["predicted_us"] == same["predicted_us"]
+
+
+def test_a_device_that_was_not_calibrated_shows_a_ratio_and_no_time(shader: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('base = "nvidia-h200"\nname = "mine"\ncores = 60\n')
+    (line,) = [each for each in advise(shader, str(tmp_path / "mine.toml")).splitlines() if "predicted time on" in each]
+    assert line.split("; ")[0].endswith("predicted time on mine: for ranking only, the device was not calibrated")
+    assert line.endswith(" of that as written")
+    assert "us" not in line.split()
+
+
+def made(*figures: tuple[float | None, int]) -> Advice:
+    """Advice on layouts with these predicted times and wavefronts, of which the first is as written."""
+    trials = [Trial(n, bytes=400, wavefronts=wavefronts, us=us) for n, (us, wavefronts) in enumerate(figures)]
+    return Advice("t", "PITCH", (), tuple(trials))
+
+
+def test_the_shortest_predicted_time_is_best_even_with_more_wavefronts() -> None:
+    found = made((10.0, 90), (8.0, 40), (9.0, 30))
+    assert found.best.pitch == 1
+    assert found.slower
+    assert not made((10.0, 90), (8.0, 30), (9.0, 40)).slower
+
+
+def test_of_layouts_that_take_as_long_the_one_with_fewest_wavefronts_is_best() -> None:
+    assert made((10.0, 90), (10.09, 30), (10.2, 20)).best.pitch == 1  # within a percent, and not
+    assert made((10.0, 90), (10.0, 90)).ok
+
+
+def test_without_times_wavefronts_decide() -> None:
+    assert made((None, 90), (None, 40), (None, 30)).best.pitch == 2
+
+
+def bench(timed: bool) -> SimpleNamespace:
+    counters = {"shared_wavefronts": 100.0, "global_sectors": 50.0}
+    return SimpleNamespace(run=SimpleNamespace(counters=counters), timed_as="a device" if timed else None)
+
+
+@pytest.mark.parametrize(
+    ("timed", "rewritten", "chosen"),
+    [
+        (True, (7.0, 140), "rewrite"),  # faster, with more wavefronts and sectors
+        (True, (8.05, 60), "rewrite"),  # as fast, with fewer
+        (True, (9.0, 60), "layout"),  # slower
+        (False, (9.0, 60), "rewrite"),  # times are not known: fewer wavefronts and sectors
+    ],
+)
+def test_the_change_is_the_one_with_the_shortest_predicted_time(timed: bool, rewritten: tuple, chosen: str) -> None:
+    """The layout saves 60 of 100 wavefronts and takes 8 us."""
+    layout, rewrite = Change(overrides={"P": 33}), Change(overrides={"P": 1})
+    advice = Advice("t", "P", (), (Trial(0, wavefronts=100, us=10.0), Trial(1, change=layout, wavefronts=40, us=8.0)))
+    us, cost = rewritten
+    tried = Rewritten("another", rewrite, wavefronts=cost - 50, sectors=50, us=us)
+    if not timed:
+        advice = Advice("t", "P", (), tuple(replace(trial, us=None) for trial in advice.trials))
+        tried = replace(tried, us=None)
+    found = layout_search._cheapest(bench(timed), [advice], None, [tried])
+    assert found is (layout if chosen == "layout" else rewrite)

@@ -94,7 +94,7 @@ def report(text, tmp_path, **options):
     file = tmp_path / "kernel.wgsl"
     file.write_text(text)
     (plan,) = plans([file], Request(grid=(1, 1, 1)))
-    return advise(plan.case(plan.shapes[0]), Options(values=(0, 0), **options))
+    return advise(plan.case(plan.shapes[0]), Options(values=(0, 0), by="wavefronts", **options))
 
 
 def test_members_apart():
@@ -233,21 +233,21 @@ def test_the_cheapest_change_is_the_patch(tmp_path):
     """Vectors take an eighth of the wavefronts; no layout of 4-byte accesses takes fewer than a quarter."""
     file = tmp_path / "kernel.wgsl"
     file.write_text(QUADS)
-    told = command("advise", file, "--grid", "1", "--pads", "0..0", "--patch")
+    told = command("advise", file, "--grid", "1", "--pads", "0..0", "--by", "wavefronts", "--patch")
     diff = told.stdout.replace(str(file)[1:], "kernel.wgsl")
     applied = subprocess.run(["git", "apply"], cwd=tmp_path, input=diff, text=True, capture_output=True)
     assert applied.returncode == 0, applied.stderr
     assert same(QUADS, file.read_text())
     least = min(costs(text)[0] for text in found(QUADS).values())
     assert costs(file.read_text())[0] == least
-    again = command("advise", file, "--grid", "1", "--pads", "0..0")
+    again = command("advise", file, "--grid", "1", "--pads", "0..0", "--by", "wavefronts")
     assert (again.exit_code, "better:" in again.stdout) == (0, False)
 
 
 def test_rewrites_are_shown(tmp_path):
     file = tmp_path / "kernel.wgsl"
     file.write_text(COLUMNS)
-    told = command("advise", file, "--grid", "1", "--pads", "0..0").output
+    told = command("advise", file, "--grid", "1", "--pads", "0..0", "--by", "wavefronts").output
     assert "better: x and y of the invocations exchanged: 128 wavefronts become 32 and 128 sectors become 32" in told
     assert "2,048 bytes" in told
 

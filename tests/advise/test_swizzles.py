@@ -117,7 +117,7 @@ def test_both_tiles_of_a_matmul_are_free_of_conflicts_in_the_least_memory(is_lit
         (tmp_path / "matmul.wgsl").write_text(literal(check_module(case.kernel).source.text))
         (plan,) = plans([tmp_path / "matmul.wgsl"], Request(grid=(1, 1, 1), arrays=arrays))
         case = plan.case(plan.shapes[0])
-    report = advise(case, Options(values=(16, 17)))
+    report = advise(case, Options(values=(16, 17), by="wavefronts"))
     assert [each.written.excess for each in report.advice] == [128, 2432]
     assert report.together is not None
     assert (report.together.excess, report.together.bytes, report.together.refused) == (0, 16_384, None)
@@ -126,7 +126,7 @@ def test_both_tiles_of_a_matmul_are_free_of_conflicts_in_the_least_memory(is_lit
 def test_the_diff_applies_and_the_changed_file_costs_what_was_said(tmp_path):
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS["written"])
-    told = command("advise", file, "--grid", "2,2", "--pads", "33..33", "--patch")
+    told = command("advise", file, "--grid", "2,2", "--pads", "33..33", "--by", "wavefronts", "--patch")
     assert (told.exit_code, told.stdout.startswith("--- a/")) == (1, True)
     diff = told.stdout.replace(str(file)[1:], "transpose.wgsl")
     applied = subprocess.run(["git", "apply"], cwd=tmp_path, input=diff, text=True, capture_output=True)
@@ -140,10 +140,10 @@ def test_the_diff_applies_and_the_changed_file_costs_what_was_said(tmp_path):
 def test_apply_changes_the_file_and_then_nothing_is_better(tmp_path):
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS["number"])
-    done = command("advise", file, "--grid", "2,2", "--pads", "32..32", "--apply")
+    done = command("advise", file, "--grid", "2,2", "--pads", "32..32", "--by", "wavefronts", "--apply")
     assert (done.exit_code, f"changed: {file}" in done.stdout) == (1, True)
     assert "tile[tile_at(row * 32u + at.x)] = x" in file.read_text()
-    assert command("advise", file, "--grid", "2,2", "--pads", "32..32").exit_code == 0
+    assert command("advise", file, "--grid", "2,2", "--pads", "32..32", "--by", "wavefronts").exit_code == 0
 
 
 def test_a_layout_has_to_fit_into_the_memory_asked_for(tmp_path):

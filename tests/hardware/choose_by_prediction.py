@@ -80,7 +80,7 @@ def write(page: Path, rows: Sequence[str]) -> None:
     """Replace the table between the marks of a page."""
     before, _, rest = page.read_text(encoding="utf-8").partition(MARKS[0])
     after = rest.partition(MARKS[1])[2]
-    page.write_text("\n".join([f"{before}{MARKS[0]}", *rows, f"{MARKS[1]}{after}"]), encoding="utf-8")
+    page.write_text("\n".join([f"{before}{MARKS[0]}", "", *rows, "", f"{MARKS[1]}{after}"]), encoding="utf-8")
 
 
 def main() -> None:

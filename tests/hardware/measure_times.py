@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,8 @@ class Item:
         return sum(getattr(data, "nbytes", 0) for data in self.bindings.values())
 
 
-def families() -> Iterator[Item]:
-    for each in dispatches():
+def families(scale: int = 1) -> Iterator[Item]:
+    for each in dispatches(scale):
         names = (each.family, each.kernel, each.shape)
         yield Item("families", *names, each.wgsl, each.entry, each.grid, dict(each.bindings), {})
 
@@ -130,14 +131,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e6, help="begin no group after so long")
     parser.add_argument("--sets", nargs="*", default=["families", "calibration"], choices=["families", "calibration"])
     parser.add_argument("--entries", type=Path, help="also these entry points of other repositories")
+    parser.add_argument("--scale", type=int, default=1, help="divide the sizes of families, for a slower adapter")
     args = parser.parse_args()
     info = wgpu_client.require_adapter(args.adapter)
-    made = {"families": families, "calibration": calibration}
+    made = {"families": partial(families, args.scale), "calibration": calibration}
     sources = [*(made[name]() for name in args.sets), *([entries(args.entries)] if args.entries else [])]
     end = time.monotonic() + args.seconds
     with args.table.open("w", encoding="utf-8", newline="") as file:
         today = datetime.now(UTC).date().isoformat()
-        file.write(f"# {info}; {today}; python -m tests.hardware.measure_times --rounds {args.rounds}\n")
+        scale = "" if args.scale == 1 else f" --scale {args.scale}"
+        file.write(f"# {info}; {today}; python -m tests.hardware.measure_times --rounds {args.rounds}{scale}\n")
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
         for source in sources:

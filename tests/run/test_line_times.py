@@ -37,7 +37,7 @@ def run(body: str, words: int = 1024, grid: int = 1000, device: str = "nvidia-h2
 
 
 def test_each_unit_of_the_model_is_divided_among_lines_or_is_of_none() -> None:
-    assert {*line_times._WEIGHTS, *line_times.NO_LINE} == {*UNITS, "launch"}
+    assert {*UNITS, "launch"} <= {*line_times._WEIGHTS, *line_times.NO_LINE}
 
 
 def test_the_lines_and_what_is_of_no_line_add_up_to_the_prediction() -> None:
