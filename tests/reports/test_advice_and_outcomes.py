@@ -218,6 +218,7 @@ def test_a_report_with_a_better_layout(shown):
     assert array["best"] == {
         "pitch": 33, "swizzle": None, "words": 110, "workgroup_memory_bytes": 440, "shared_wavefronts": 40, "excess": 8,
         "by_site": [1], "same_sectors": True, "same_outputs": True, "refused": None,
+        "predicted_us": None,
     }  # fmt: skip
     assert advise_report._trial(SWIZZLED)["swizzle"] == "index ^ 1"
 
