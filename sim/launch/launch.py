@@ -152,15 +152,12 @@ class Launch:
         first, size = self._places[bound.variable.name] // 4, len(bound.data)
         return min(size, 4 * int(np.count_nonzero(noted[first : first + -(-size // 4)])))
 
-    def touched_words(self) -> dict[str, NDArray[np.int64]]:
-        """Return which words of each storage buffer were accessed, counted from its start.
+    def touched_words(self) -> dict[str, NDArray[np.bool_]]:
+        """Return whether each word of each storage buffer was accessed.
 
         The launch must have the probe `touched`.
         """
-        return {b.variable.name: self._words_of(b) for b in self._bound if b.variable.space == "storage"}
-
-    def _words_of(self, bound: Bound) -> NDArray[np.int64]:
-        return np.flatnonzero(self._notes_of(bound))
+        return {b.variable.name: self._notes_of(b) != 0 for b in self._bound if b.variable.space == "storage"}
 
     def _notes_of(self, bound: Bound) -> NDArray[np.uint8]:
         first = self._places[bound.variable.name] // 4
@@ -182,7 +179,7 @@ class Launch:
         return {b.variable.name: self._reached(b) for b in self._bound if b.variable.space == "storage"}
 
     def _reached(self, bound: Bound) -> int:
-        words = self._words_of(bound)
+        words = np.flatnonzero(self._notes_of(bound))
         return min(len(bound.data), 4 * int(words[-1]) + 4) if words.size else 0
 
     def limit_cache(self, lines: int) -> None:

@@ -58,16 +58,19 @@ _INFLUENCES: WeakKeyDictionary[Module, dict[tuple[Any, ...], Influence]] = WeakK
 def _built(pipeline: Pipeline, **how: Any) -> Program:
     """Return the program of a pipeline, built with these options; those of a module are kept."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
-    return remember(programs, _key(pipeline, how), lambda: build(pipeline, **how), _MOST_PROGRAMS)
+    return remember(programs, program_key(pipeline, how), lambda: build(pipeline, **how), _MOST_PROGRAMS)
 
 
 def _influence(pipeline: Pipeline, **how: Any) -> Influence:
     """Return the influences in the program that these options build; those of a module are kept."""
     influences = _INFLUENCES.setdefault(pipeline.module, {})
-    return remember(influences, _key(pipeline, how), lambda: find_influence(lowered(pipeline, **how)), _MOST_INFLUENCES)
+    return remember(
+        influences, program_key(pipeline, how), lambda: find_influence(lowered(pipeline, **how)), _MOST_INFLUENCES
+    )
 
 
-def _key(pipeline: Pipeline, how: dict[str, Any]) -> tuple[Any, ...]:
+def program_key(pipeline: Pipeline, how: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what tells the programs of a module apart."""
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
     return pipeline.entry.name, values, *how.items()
 

@@ -113,14 +113,6 @@ def _special(run: Run, costs: MeasuredCosts) -> _Weights:
     return found
 
 
-def _special(run: Run, costs: MeasuredCosts) -> _Weights:
-    found: _Weights = defaultdict(float)
-    for row in run.instructions:
-        if row.kind in ("special", "conversion"):
-            found[row.span.place.file, row.line] += row.executions
-    return found
-
-
 def _latency(run: Run, costs: MeasuredCosts) -> _Weights:
     """Divide the steps of the chain, kind by kind, among the lines that execute such steps; the others among all."""
     by_step: dict[str, _Weights] = defaultdict(lambda: defaultdict(float))

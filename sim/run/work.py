@@ -6,10 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import log, log2, prod, sqrt
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bounded_cache import remember
 from ..codegen.build import lowered
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
@@ -21,7 +24,8 @@ from ..models.occupancy import occupancy
 from ..models.time_model import COSTS, Work
 from ..performance.chains import RegionCosts, region_costs
 from ..performance.instruction_costs import used_atomics
-from .dispatch import Dispatch
+from ..wgsl.typed import Module
+from .dispatch import Dispatch, program_key
 from .site import Site, site_counters
 
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
@@ -33,6 +37,11 @@ _CHUNK = 64  # words that one part of the L2 cache serves
 _GRANULE = 16  # words that device memory moves at once
 _PARTS = 48  # of the L2 cache
 _TURNS = {"atomicCompareExchangeWeak": 2}
+_MOST_PROGRAM_COSTS = 16  # that are kept for each module
+
+ProgramCosts = tuple[list[RegionCosts], frozenset[SourceSite]]  # and the atomic operations whose results are needed
+
+_PROGRAM_COSTS: WeakKeyDictionary[Module, dict[tuple[Any, ...], ProgramCosts]] = WeakKeyDictionary()
 
 
 @frozen
@@ -58,9 +67,8 @@ def work_of(
     rows, grid, device = list(sites), prod(dispatch.grid), dispatch.device
     scale = grid / max(1, count)
     subgroups = -(-dispatch.lanes // device.subgroup_size)
-    program = lowered(dispatch.pipeline, **dispatch.build_options(probes))
-    issued, chain, longest = _executed(region_costs(program), dispatch, blocks, count)
-    used = used_atomics(program)
+    regions, used = _program_costs(dispatch, probes)
+    issued, chain, longest = _executed(regions, dispatch, blocks, count)
     resident = max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups)
     sharing = min(resident, -(-grid // (device.cores or 1)))
     atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
@@ -102,6 +110,18 @@ def work_of(
         atomic_turns=turns,
         workgroup_atomic_turns=scale * sum(_turns(row, used) for row in atomics if row.space == "workgroup"),
     )
+
+
+def _program_costs(dispatch: Dispatch, probes: frozenset[str]) -> ProgramCosts:
+    """Return the costs of the program that counted; those of a module are kept."""
+    pipeline, how = dispatch.pipeline, dispatch.build_options(probes)
+
+    def make() -> ProgramCosts:
+        program = lowered(pipeline, **how)
+        return region_costs(program), used_atomics(program)
+
+    known = _PROGRAM_COSTS.setdefault(pipeline.module, {})
+    return remember(known, program_key(pipeline, how), make, _MOST_PROGRAM_COSTS)
 
 
 # ---- instructions ------------------------------------------------------------------------------------
@@ -227,21 +247,31 @@ def _sample(dispatch: Dispatch, resident: int, changed: frozenset[str]) -> Sampl
     second = _launch(dispatch, min(middle + 1, last), launch.device_memory)
     second.run()
     words, others = launch.touched_words(), second.touched_words()
-    both = {name: np.union1d(others[name], mine) for name, mine in words.items()}
-    growth = log2(max(1.0, sum(map(len, both.values())) / max(1, sum(map(len, words.values())))))
+    both = {name: others[name] | mine for name, mine in words.items()}
+    growth = log2(max(1.0, _count(both.values()) / max(1, _count(words.values()))))
     if growth < _APART and resident > 1 and any(share > 0 for share in missed.values()):
         _, missed, delayed = _first_workgroup(dispatch, middle, resident**growth)
     counts = {name: (launch.atomic_operations(name), second.atomic_operations(name)) for name in changed}
-    spreads = {name: _spread(each, dispatch.device) for name, each in both.items() if len(each)}
+    spreads = {name: _spread(each, dispatch.device) for name, each in both.items() if each.any()}
     return Sample(
         missed, delayed, spreads, {name: _contention(*each) for name, each in counts.items() if any(map(np.any, each))}
     )
 
 
-def _spread(words: NDArray[np.int64], device: Device) -> Spread:
+def _count(masks: Iterable[NDArray[np.bool_]]) -> int:
+    return sum(int(np.count_nonzero(mask)) for mask in masks)
+
+
+def _spread(touched: NDArray[np.bool_], device: Device) -> Spread:
+    words = np.flatnonzero(touched)
     sector, line = device.sector_bytes // 4, device.line_bytes // 4
-    sectors, granules, lines = (size * len(np.unique(words // size)) for size in (sector, _GRANULE, line))
+    sectors, granules, lines = (size * _distinct(words // size) for size in (sector, _GRANULE, line))
     return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors))
+
+
+def _distinct(numbers: NDArray[np.int64]) -> int:
+    """Return how many of these ascending numbers are distinct."""
+    return 1 + int(np.count_nonzero(numbers[1:] != numbers[:-1]))
 
 
 def _contention(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> Contention:

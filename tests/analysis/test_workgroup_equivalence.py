@@ -45,6 +45,11 @@ PROVEN = {
     "lines that begin at four places": ("y[id.x] = a[lane + 8u * wg.x];", (64,), 4),
     "two axes": ("if wg.x < 3u && wg.y < 5u { y[(wg.y * 8u + wg.x) * 64u + lane] = 1.0; }", (8, 8), 4),
     "three axes": ("if wg.z == 1u { y[((wg.z * 2u + wg.y) * 8u + wg.x) * 64u + lane] = 1.0; }", (8, 2, 4), 2),
+    "lines that depend on z alone": (  # squares of z modulo 3 are 0, 1, 1, 0
+        "y[((wg.z * 2u + wg.y) * 3u + wg.x) * 64u + lane] = a[(wg.z * wg.z % 3u) * 8u + lane];",
+        (3, 2, 4),
+        2,
+    ),
     "a loop as long as an index says": (
         "var s = 0.0; for (var i = 0u; i < wg.x % 3u; i++) { s += a[i * 64u + lane]; } y[id.x] = s;",
         (64,),

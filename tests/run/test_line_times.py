@@ -23,6 +23,13 @@ t[(i * 32u + k) % 1024u] = k;
 t[(i * 16u + k) % 1024u] = k;
 }
 y[w.x * 32u + i] = t[i];"""
+SPECIAL = """\
+var f = 1.0; var g = 2.0;
+for (var k = 0u; k < 64u; k++) {
+f = sin(f);
+g = f32(u32(g));
+}
+y[w.x * 32u + i] = bitcast<u32>(f + g);"""
 WAITING = """\
 for (var k = 0u; k < 64u; k++) { y[w.x * 32u + i] += atomicExchange(&a, k); }
 t[i] = 0u;"""
@@ -57,6 +64,18 @@ def test_lines_share_workgroup_memory_as_they_share_wavefronts() -> None:
     assert first is not None
     assert second is not None
     assert first == pytest.approx(2 * second)
+
+
+def test_lines_share_special_functions_by_what_each_kind_costs() -> None:
+    """A sine is one special instruction; its line has nothing else of the unit. The next line converts twice."""
+    found = run(SPECIAL)
+    costs = found.device.costs
+    assert costs is not None
+    special, conversion = costs.value("issue_special"), costs.value("issue_conversion")
+    assert special != conversion
+    weights = line_times._special(found, costs)
+    lines = {line: weight for (_, line), weight in weights.items()}
+    assert lines[FIRST + 2] / lines[FIRST + 3] == pytest.approx(special / (2 * conversion))
 
 
 def test_each_line_has_its_own_limiter_and_the_longest_is_first() -> None:
