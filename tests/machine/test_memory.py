@@ -17,6 +17,8 @@ PATTERNS = {
     "backwards": ("100u - i", lambda i: 100 - i),
     "strided": ("i * 2u", lambda i: i * 2),
     "scattered": ("(i * 37u) % 101u", lambda i: i * 37 % 101),
+    "pairs": ("i / 2u", lambda i: i // 2),
+    "consecutive after a pause": ("i - u32(i > 20u)", lambda i: i - (i > 20)),
     "nearly consecutive": ("select(i, 0u, i == 47u)", lambda i: np.where(i == 47, 0, i)),
 }
 TYPES = {
