@@ -53,6 +53,11 @@ def no_slower(us: float | None, least: float) -> bool:
     return us is None or us <= ALIKE * least
 
 
+def how_slow(us: float, than: float) -> str:
+    """By how much a predicted time is longer than another, in words."""
+    return f"predicted to be {us / than - 1:.1%} slower at this size"
+
+
 @frozen
 class Advice:
     """The layouts of one array that vary one pitch, "" where none is known. `sites` are the accesses of the original
@@ -70,14 +75,24 @@ class Advice:
         return self.trials[0]
 
     @property
+    def accepted(self) -> list[Trial]:
+        """The layouts that keep what the text does, and fit into the memory."""
+        return [trial for trial in self.trials if trial.refused is None]
+
+    @property
     def best(self) -> Trial:
         """The cheapest accepted layout; among equals, the one that changes the text least."""
-        return self._cheapest([trial for trial in self.trials if trial.refused is None])
+        return self._cheapest(self.accepted)
+
+    @property
+    def fewest(self) -> Trial:
+        """The accepted layout with the fewest wavefronts; of equals, the one predicted to be fastest."""
+        return min(self.accepted, key=lambda trial: (trial.wavefronts, trial.us or 0.0))
 
     @property
     def best_pad(self) -> Trial:
         """The cheapest accepted layout without a swizzle."""
-        return self._cheapest([trial for trial in self.trials if trial.refused is None and trial.swizzle is None])
+        return self._cheapest([trial for trial in self.accepted if trial.swizzle is None])
 
     def _cheapest(self, trials: list[Trial]) -> Trial:
         """The trial with the shortest predicted time, where it is known; of those that take as long, the one with the
@@ -104,7 +119,13 @@ class Advice:
     @property
     def slower(self) -> bool:
         """Whether a layout takes fewer wavefronts than the best, and is predicted to be slower."""
-        return any(trial.refused is None and trial.wavefronts < self.best.wavefronts for trial in self.trials)
+        return self.fewest.wavefronts < self.best.wavefronts
+
+    @property
+    def slowdown(self) -> str:
+        """How much slower than the best the layout with the fewest wavefronts is predicted to be, "" if unknown."""
+        us, best = self.fewest.us, self.best.us
+        return how_slow(us, best) if us is not None and best else ""
 
 
 @frozen
@@ -127,6 +148,7 @@ class AdviceReport:
     """The advice for one case. `reasons` are sentences that say what was not tried, and why.
 
     `run`: of the text as written, with its lanes counted, too. `together`: the best layouts of several arrays at once.
+    `fewest`: the layouts with the fewest wavefronts of all arrays at once, where the best take more.
     `rewrites`: other changes that were tried. `strides`: of the most scattered accesses to global memory. `residency`:
     of the text as written, and with the patch if there is one. `predicted_us`: the same for the predicted time in
     microseconds, if a profile predicts it: `timed_as`. `patch`: the change of the files, if one is better; `written`:
@@ -146,6 +168,15 @@ class AdviceReport:
     residency: tuple[Residency, ...] = ()
     predicted_us: tuple[float, ...] = ()
     timed_as: Device | None = None
+    fewest: Trial | None = None
+
+    @property
+    def slowdown(self) -> str:
+        """How much slower than the best change `fewest` is predicted to be, "" if it is not slower or unknown."""
+        if self.fewest is None or self.fewest.us is None or not self.predicted_us:
+            return ""
+        us, best = self.fewest.us, self.predicted_us[-1]
+        return how_slow(us, best) if us > best else ""
 
     @property
     def ok(self) -> bool:

@@ -9,10 +9,10 @@ accesses of all workgroups were recorded, the result is the best of the space th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
-from math import inf, prod
+from math import prod
 from operator import add, gt
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,9 +32,10 @@ from ..judge.case_run import Say
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from ..patch_files import write_patch
-from .advice import ALIKE, Advice, AdviceReport, Rewritten, Trial, no_slower
+from .advice import ALIKE, Advice, AdviceReport, Rewritten, Trial, how_slow
 from .array_layouts import Change, Layouts, Pitch, counts_of, has_arrays, rows_of
 from .bank_patterns import Patterns, patterns_of
+from .layout_choice import best_of_arrays, cheapest, fewest_of_arrays
 from .limits import Stride, residency, scattered, strides
 from .rewrites import Rewrite, rewrites
 from .swizzle_choice import Space
@@ -109,10 +110,11 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
             reasons += layouts.reasons or ([] if found else [f"no layout of {array} has fewer bank conflicts"])
     if options.pitch is not None and not any(each.pitch == options.pitch for each in advice):
         raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
-    better = _best_of_arrays([each for each in advice if not each.ok])
-    together = bench.together(better) if len(better) > 1 else None
+    better = best_of_arrays([each for each in advice if not each.ok])
+    together = bench.together([(each.array, each.best.change) for each in better]) if len(better) > 1 else None
+    fewest = _fewest(bench, advice) if any(each.slower for each in advice) else None
     tried = _rewritten(bench, say) if options.array is None and options.pitch is None else ()
-    change = _cheapest(bench, better, together, tried)
+    change = cheapest(bench.run.counters, better, together, tried)
     patch = _patch(case, bench, change, reasons) if change else Patch({})
     written = write_patch(patch) if apply else ()
     reasons = list(dict.fromkeys(reasons))
@@ -120,7 +122,13 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     resident = tuple(residency(bench.run, each) for each in taken)
     times = bench.predicted_us(change)
     found = tuple(advice), tuple(reasons), together, patch, written, tried, bench.strides(), resident, times
-    return AdviceReport(case, bench.run, bench.run.device.name, *found, bench.timed_as)
+    return AdviceReport(case, bench.run, bench.run.device.name, *found, bench.timed_as, fewest)
+
+
+def _fewest(bench: _Bench, advice: Sequence[Advice]) -> Trial:
+    """Return the layouts with the fewest wavefronts of all arrays at once; of one array, the run that was made."""
+    found = fewest_of_arrays(advice)
+    return bench.together([(array, trial.change) for array, trial in found]) if len(found) > 1 else found[0][1]
 
 
 def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
@@ -128,40 +136,6 @@ def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
     layouts = [Layouts(bench.module, bench.run.pipeline, array) for array in bench.arrays]
     say("trying other changes")
     return tuple(bench.rewritten(each) for each in rewrites(layouts, bench.run.pipeline))
-
-
-def _best_of_arrays(better: Sequence[Advice]) -> list[Advice]:
-    """Return the best advice for each array, which may have several pitches."""
-    found: list[Advice] = []
-    for array in dict.fromkeys(each.array for each in better):
-        pitches = [each for each in better if each.array == array]
-        least = min(_times(each.best.us for each in pitches))
-        fastest = [each for each in pitches if no_slower(each.best.us, least)]
-        found.append(min(fastest, key=lambda each: (each.best.wavefronts, each.best.bytes)))
-    return found
-
-
-def _cheapest(
-    bench: _Bench, better: Sequence[Advice], together: Trial | None, tried: Sequence[Rewritten]
-) -> Change | None:
-    """Return the change with the shortest predicted time, or of those that take as long, and where times are not known,
-    the fewest wavefronts and sectors: of the best layouts, or of a rewrite."""
-    written = int(bench.run.counters["shared_wavefronts"] + bench.run.counters["global_sectors"])
-    found = [(each.wavefronts + each.sectors, each.us, each.change) for each in tried if each.refused is None]
-    if together and together.refused is None and no_slower(together.us, min(_times(each.best.us for each in better))):
-        saved = sum(each.written.wavefronts for each in better) - together.wavefronts
-        found.insert(0, (written - saved, together.us, together.change))
-    else:
-        alone = ((written - a.written.wavefronts + a.best.wavefronts, a.best.us, a.best.change) for a in better)
-        found = [*alone, *found]
-    least = min(_times(us for _, us, _ in found))
-    fastest = [(cost, change) for cost, us, change in found if no_slower(us, least)]
-    return min(fastest, key=lambda each: each[0])[1] if fastest else None
-
-
-def _times(times: Iterable[float | None]) -> list[float]:
-    """The times that are known, and one that is longer than any."""
-    return [*(us for us in times if us is not None), inf]
 
 
 def _patch(case: Case, bench: _Bench, change: Change, reasons: list[str]) -> Patch:
@@ -223,7 +197,7 @@ def _half_applied(trials: Sequence[Trial]) -> bool:
 
 def _explained(trial: Trial, pitch: Pitch) -> Trial:
     """Return a trial that says why a pitch that is only a part of what the text says changes what the kernel does."""
-    return replace(trial, refused=f"{pitch.name} is not all that places its rows") if trial.differs else trial
+    return replace(trial, refused=f"{pitch.name} is only a part of what places the rows") if trial.differs else trial
 
 
 def _values(pitch: Pitch, options: Options) -> range:
@@ -336,12 +310,12 @@ class _Bench:
         change = layouts.swizzled(start.change, swizzle, start.row)
         return self.trial([layouts.array], start.pitch, change, swizzle)
 
-    def together(self, advice: Sequence[Advice]) -> Trial:
-        """Run the best layouts of several arrays at once."""
-        change = reduce(add, (each.best.change for each in advice))
+    def together(self, layouts: Sequence[tuple[str, Change]]) -> Trial:
+        """Run one layout for each of several arrays at once."""
+        change = reduce(add, (change for _, change in layouts))
         if change.overlaps:
             return Trial(0, refused="two of the changes are of one place in the text")
-        return self.trial([each.array for each in advice], 0, change)
+        return self.trial([array for array, _ in layouts], 0, change)
 
     def trial(self, arrays: Collection[str], pitch: int, change: Change, swizzle: Swizzle | None = None) -> Trial:
         """Run one layout, and count for `arrays`. If it is not accepted, the trial says why."""
@@ -390,8 +364,8 @@ class _Bench:
         if refused is None and (costs == before or any(map(gt, costs, before))):
             refused = "no fewer wavefronts and sectors"
         us = self.us_of(run) if refused is None else None
-        if us is not None and us > ALIKE * (self.us_of(self.run) or inf):
-            refused = "predicted to be slower"
+        if us is not None and (written := self.us_of(self.run)) and us > ALIKE * written:
+            refused = f"{_saved(before, costs)}, but is {how_slow(us, written)}"
         refused = refused or self._new_finding(module, {})
         wavefronts, sectors = map(int, costs)
         excess = wavefronts - int(run.counters["shared_ideal_wavefronts"])
@@ -481,6 +455,12 @@ def _difference(same_outputs: bool, same_sectors: bool) -> str | None:
     if not same_outputs:
         return "outputs differ"
     return None if same_sectors else "the number of global memory sectors differs"
+
+
+def _saved(before: Sequence[float], after: Sequence[float]) -> str:
+    """Return what a change saves of `_COSTS`, in words."""
+    pairs = zip(before, after, ("wavefronts", "sectors"), strict=True)
+    return "saves " + " and ".join(f"{int(old - new):,} {unit}" for old, new, unit in pairs if old != new)
 
 
 def _bits(output: Any) -> list[bytes]:

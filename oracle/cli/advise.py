@@ -33,6 +33,7 @@ from .options import JSON, PATHS, RequestOptions, device_option, request_of, req
     help="What the best layout has least of: predicted time, by the device or a shipped profile like it; wavefronts.",
 )
 @click.option("--patch", is_flag=True, help="Print the best change as a unified diff alone, for `git apply`.")
+@click.option("--all", "show_all", is_flag=True, help="Show each layout that keeps the outputs, not only the best.")
 @click.option("--apply", is_flag=True, help="Change the files; without it, only show the changes.")
 @JSON
 def advise(
@@ -44,6 +45,7 @@ def advise(
     most_bytes: int | None,
     by: str,
     patch: bool,
+    show_all: bool,
     apply: bool,
     as_json: bool,
     **request: Unpack[RequestOptions],
@@ -53,6 +55,8 @@ def advise(
     Also try arrays of structures as an array for each member, adjacent accesses as vectors, and invocations with x and
     y exchanged. The best change is shown as a unified diff. The exit code is 0 if none is better.
     """
+    from functools import partial
+
     from ..advise.layout_search import Options
     from ..advise.layout_search import advise as search
     from ..manifests import inputs
@@ -69,6 +73,6 @@ def advise(
         "advise",
         work,
         results,
-        report_of(show_patch if patch else show_advised, advised_entry, as_json),
+        report_of(show_patch if patch else partial(show_advised, show_all=show_all), advised_entry, as_json),
         good="with no better layout",
     )

@@ -113,7 +113,7 @@ def _as_expected(what: str, value: object) -> Expected:
 
 def _numbers(what: str, value: object) -> Array:
     if isinstance(value, np.ma.MaskedArray):
-        raise UsageError(f"{what} as a masked array; give elements that nothing constrains an infinite bound instead")
+        raise UsageError(f"{what} as a masked array; set the bound to infinity where any value is correct")
     try:
         array = np.asarray(value)
         if array.dtype.kind in "biufO":

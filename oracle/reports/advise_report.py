@@ -28,15 +28,21 @@ if TYPE_CHECKING:
     from .cost_places import CostPlace
 
 MOST_COLUMNS = 5  # of accesses; those beyond are summed in one
+_UNBOUNDED = 1_000  # characters, more than any table takes
+MOST_ROWS = 5  # of accepted layouts, beside those that are marked; `--all` shows the others
 
 
-def show_advised(out: Console, result: AdviceReport) -> None:
+def show_advised(out: Console, result: AdviceReport, show_all: bool = False) -> None:
+    """Print the report. `show_all`: each accepted layout, not only the best few."""
     show_heading(out, result.case, f"charged as {result.device}")
     for advice in result.advice:
         out.print()
         say(out, f"  {advice.array}: {_verdict(advice)}", "bold")
         say(out, f"  {_proof(advice)}", "dim")
-        out.print(_table(advice))
+        shown = _shown(advice, show_all)
+        out.print(_fitting_table(out, advice, shown))
+        if more := len(advice.accepted) - len(shown):
+            say(out, f"  {more} more layouts rank below those; --all shows them", "dim")
         _refused(out, advice)
     _rewrites(out, result)
     _changes(out, result)
@@ -103,10 +109,11 @@ def _rewrites(out: Console, result: AdviceReport) -> None:
 def _changes(out: Console, result: AdviceReport) -> None:
     """Print the best layouts of all arrays together, and the change of the files."""
     if result.together is not None:
-        both, refused = result.together, result.together.refused
-        words = f"{both.wavefronts:,} wavefronts, {both.excess:,} of them excess, {both.bytes:,} bytes"
         out.print()
-        say(out, f"  together: {refused or words}", "bold")
+        say(out, f"  together: {result.together.refused or _counted(result.together)}", "bold")
+    if result.fewest is not None and result.fewest.refused is None:
+        slower = f", but {result.slowdown}" if result.slowdown else ""
+        say(out, f"  fewest wavefronts: {_counted(result.fewest)}{slower}; `--by wavefronts` shows the change")
     for words in result.patch.unmapped:
         say(out, f"  not in the diff: {words}", "yellow")
     if result.written:
@@ -114,6 +121,10 @@ def _changes(out: Console, result: AdviceReport) -> None:
     elif result.patch.files:
         out.print()
         say(out, unified(result.patch).rstrip("\n"))
+
+
+def _counted(trial: Trial) -> str:
+    return f"{trial.wavefronts:,} wavefronts, {trial.excess:,} of them excess, {trial.bytes:,} bytes"
 
 
 def _verdict(advice: Advice) -> str:
@@ -132,33 +143,57 @@ def _verdict(advice: Advice) -> str:
 def _proof(advice: Advice) -> str:
     """How much the verdict says."""
     if advice.slower:
-        return "layouts with fewer wavefronts are predicted to be slower"
+        return _slower(advice)
     if advice.exact:
         return "no layout that was searched takes fewer wavefronts"
     how = "by the accesses of the first workgroup, or not for every pitch"
     return f"a heuristic: swizzles were chosen {how}, so that a better one may exist"
 
 
+def _slower(advice: Advice) -> str:
+    """Which layout takes fewest wavefronts, and how much slower than the best it is predicted to be."""
+    words = f"{_name(advice.fewest)} takes {advice.fewest.wavefronts:,} wavefronts"
+    return f"{words}, but is {advice.slowdown}" if advice.slowdown else words
+
+
 def _qualified(advice: Advice) -> str:
-    return f"{sum(trial.refused is None for trial in advice.trials)} layouts that keep the outputs"
+    return f"{len(advice.accepted)} layouts that keep the outputs"
 
 
-def _table(advice: Advice) -> Table:
+def _shown(advice: Advice, show_all: bool) -> list[Trial]:
+    """The accepted layouts to show, by pitch: the best few and those that are marked, or all."""
+    accepted = advice.accepted
+    if not show_all:
+        ranked = sorted(accepted, key=lambda t: (t.us or 0.0, t.wavefronts, t.bytes))[:MOST_ROWS]
+        marked = (advice.written, advice.best, advice.best_pad)
+        accepted = [trial for trial in accepted if any(trial is each for each in (*ranked, *marked))]
+    return sorted(accepted, key=lambda t: (t.pitch, t.swizzle is not None))
+
+
+def _fitting_table(out: Console, advice: Advice, shown: Sequence[Trial]) -> Table:
+    """The table with as many columns of accesses as the console has room for."""
+    unbounded = out.options.update(max_width=_UNBOUNDED)
+    for most in range(MOST_COLUMNS, 0, -1):
+        table = _table(advice, shown, most)
+        if out.measure(table, options=unbounded).maximum <= out.width:
+            return table
+    return _table(advice, shown, 0)
+
+
+def _table(advice: Advice, shown: Sequence[Trial], most: int = MOST_COLUMNS) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=True, padding=(0, 1, 0, 0))
-    groups = _groups(advice)
+    groups = _groups(advice, most)
     headings = [_heading([advice.sites[number] for number in group]) for group in groups]
     timed = advice.written.us is not None
     times = ["predicted"] if timed else []
-    for heading in ["pitch", "words", "bytes", *times, "wavefronts", "excess", *headings, "sectors", "outputs", ""]:
+    for heading in ["pitch", "bytes", *times, "wavefronts", "excess", *headings, ""]:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for trial in sorted(
-        (t for t in advice.trials if t.refused is None), key=lambda t: (t.pitch, t.swizzle is not None)
-    ):
+    for trial in shown:
         words, style = _mark(advice, trial)
         sites = [compact(sum(trial.sites[number] for number in group)) for group in groups]
         us = [_relative(trial.us, advice.written.us)] if timed else []
         counted = [f"{n:,}" for n in (trial.wavefronts, trial.excess)]
-        cells = (_name(trial), f"{trial.words:,}", f"{trial.bytes:,}", *us, *counted, *sites, "same", "same", words)
+        cells = (_name(trial), f"{trial.bytes:,}", *us, *counted, *sites, words)
         table.add_row(*map(Text, cells), style=style)
     return table
 
@@ -173,10 +208,10 @@ def _name(trial: Trial) -> str:
     return " ".join([*words, "swizzled"] if trial.swizzle else words) or "as written"
 
 
-def _groups(advice: Advice) -> list[list[int]]:
+def _groups(advice: Advice, most: int = MOST_COLUMNS) -> list[list[int]]:
     """The accesses of each column of the table: neighbours of one kind that cost the same in every layout share one."""
     groups: list[list[int]] = []
-    counted = [trial.sites for trial in advice.trials if trial.refused is None]
+    counted = [trial.sites for trial in advice.accepted]
     for number, site in enumerate(advice.sites):
         before = number - 1
         alike = number > 0 and advice.sites[before].kind == site.kind
@@ -184,7 +219,7 @@ def _groups(advice: Advice) -> list[list[int]]:
             groups[-1].append(number)
         else:
             groups.append([number])
-    kept, others = groups[:MOST_COLUMNS], groups[MOST_COLUMNS:]
+    kept, others = groups[:most], groups[most:]
     return [*kept, [number for group in others for number in group]] if others else kept
 
 
@@ -228,6 +263,7 @@ def advised_entry(result: AdviceReport) -> Entry:
         "predicted_on": result.timed_as and {"device": result.timed_as.name, "calibrated": result.timed_as.calibrated},
         "cost": [place.entry() for place in _costs(result)],
         "together": result.together and _trial(result.together),
+        "fewest_wavefronts": result.fewest and _trial(result.fewest),
         "rewrites": [_rewritten(each) for each in result.rewrites],
         "diff": "" if result.written else unified(result.patch),
         "unmapped": list(result.patch.unmapped),

@@ -252,7 +252,7 @@ def test_a_pointer_to_the_array_hides_its_indices(tmp_path):
     ],
 )
 def test_the_reason_for_no_advice(tmp_path, monkeypatch, excess, reasons):
-    found = [SimpleNamespace(best=SimpleNamespace(excess=each), pitch=None, ok=True) for each in excess]
+    found = [SimpleNamespace(best=SimpleNamespace(excess=each), pitch=None, ok=True, slower=False) for each in excess]
     monkeypatch.setattr(layout_search, "_of_array", lambda *given: found)
     report = advise(case_of(tmp_path, FORMS["const"]), Options())
     assert (report.advice, report.reasons) == (tuple(found), reasons)
@@ -305,18 +305,7 @@ def test_the_command_shows_a_table_and_exits_with_1_if_a_layout_is_better(tmp_pa
         "tile: PITCH = 32 is best swizzled as index ^ ((index >> 5) & 31): 4,224 wavefronts become 256" in result.output
     )
     rows = [line.split() for line in result.output.splitlines()]
-    assert [
-        "33",
-        "1,056",
-        "4,224",
-        "256",
-        "0",
-        "128",
-        "128",
-        "same",
-        "same",
-        *["<-", "best", "without", "a", "swizzle"],
-    ] in rows
+    assert ["33", "4,224", "256", "0", "128", "128", *["<-", "best", "without", "a", "swizzle"]] in rows
     assert "rejected: 31: outputs differ" in result.output
 
 

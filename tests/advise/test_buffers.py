@@ -124,7 +124,7 @@ def test_a_pitch_that_moves_one_buffer_alone_is_said_to_be_a_part(tmp_path):
     """`PAD` moves rows within a buffer, and the second one stays at 272."""
     report = advise(case_of(tmp_path, FORMS["a pad"]), Options(values=(1, 2), by="wavefronts"))
     pad = next(each for each in report.advice if each.pitch == "PAD")
-    assert [trial.refused for trial in pad.trials if trial.pitch == 2] == ["PAD is not all that places its rows"]
+    assert [trial.refused for trial in pad.trials if trial.pitch == 2] == ["PAD is only a part of what places the rows"]
 
 
 def test_rows_that_overlap_are_refused_for_what_they_are(tmp_path):

@@ -141,11 +141,11 @@ transpose
   tile: {pitch} = 32 is best swizzled as index ^ ((index >> 5) & 31): 4,224 wavefronts become 256, the same memory
   no layout that was searched takes fewer wavefronts
 
-       pitch  words  bytes  wavefronts  excess  {store} store  {load} load  sectors  outputs
- ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-          32  1,024  4,096       4,224   3,968      128     4096     same     same  <- as written
- 32 swizzled  1,024  4,096         256       0      128      128     same     same  <- best
-          33  1,056  4,224         256       0      128      128     same     same  <- best without a swizzle
+       pitch  bytes  wavefronts  excess  {store} store  {load} load
+ ────────────────────────────────────────────────────────────────────────────────────
+          32  4,096       4,224   3,968      128     4096  <- as written
+ 32 swizzled  4,096         256       0      128      128  <- best
+          33  4,224         256       0      128      128  <- best without a swizzle
 
 {rejected}  rejected: x and y of the invocations exchanged: no fewer wavefronts and sectors
 
@@ -262,6 +262,7 @@ def test_every_reason_is_shown(no_costs):
         advice=[],
         reasons=["one", "two", "three"],
         together=None,
+        fewest=None,
         patch=Patch({}),
         written=(),
         rewrites=(),
@@ -284,8 +285,10 @@ def trial(pitch, swizzle=None, sites=(1, 1, 1), refused=None, **given):
 
 def advice(trials, kinds=("load", "load", "store"), best=0):
     sites = [SimpleNamespace(line=10 + number, kind=kind) for number, kind in enumerate(kinds)]
+    accepted = [trial for trial in trials if trial.refused is None]
     return SimpleNamespace(array="tile", pitch="P", sites=sites, trials=trials, written=trials[0], best=trials[best],
-                           best_pad=trials[best], ok=best == 0, exact=True, slower=False)  # fmt: skip
+                           best_pad=trials[best], ok=best == 0, exact=True, slower=False,
+                           accepted=accepted)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -373,6 +376,7 @@ def test_every_array_is_shown_with_what_is_rejected(no_costs):
             advice=found,
             reasons=[],
             together=None,
+            fewest=None,
             patch=Patch({}),
             written=(),
             rewrites=(),

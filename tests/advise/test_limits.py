@@ -35,6 +35,8 @@ CAUSES = {
                           "stride: load of x in line 4: adjacent lanes access addresses that are 8 bytes apart"),
     "no stride": ("y[i] = x[i * i];",
                   "stride: load of x in line 4: adjacent lanes access addresses without a common distance"),
+    "rows that start within a sector": ("y[i] = x[i + 13u];",
+        "stride: load of x in line 4: adjacent lanes access adjacent elements, which start or end within a sector"),
     "lines that are not coalesced": ("y[i] = x[i * 128u];", "32 sectors per request, where 4 would do"),
     "atomics": ("atomicAdd(&counts[0], i);", "turns per request, as lanes wait for each other on one word"),
     "a guard": ("if i >= 5u { return; } y[i] = x[i] * 2.0;", "lanes behind a guard"),

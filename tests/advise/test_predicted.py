@@ -3,15 +3,16 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from bankshot.oracle.advise import layout_search
-from bankshot.oracle.advise.advice import Advice, Rewritten, Trial
+from bankshot.oracle.advise import layout_choice, layout_search
+from bankshot.oracle.advise.advice import Advice, AdviceReport, Rewritten, Trial
 from bankshot.oracle.advise.array_layouts import Change
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.reports import advise_report
 
 SHADER = """\
 const PITCH = 32u;
@@ -84,6 +85,32 @@ def test_the_shortest_predicted_time_is_best_even_with_more_wavefronts() -> None
     assert not made((10.0, 90), (8.0, 30), (9.0, 40)).slower
 
 
+def test_a_layout_with_fewer_wavefronts_that_is_slower_is_named_with_both_figures() -> None:
+    assert advise_report._proof(made((10.0, 90), (8.0, 40), (9.0, 30))) == (
+        "2 takes 30 wavefronts, but is predicted to be 12.5% slower at this size"
+    )
+
+
+def test_a_slower_change_is_refused_with_what_it_saves() -> None:
+    assert layout_search._saved((100, 50), (60, 50)) == "saves 40 wavefronts"
+    assert layout_search._saved((2_100, 50), (60, 40)) == "saves 2,040 wavefronts and 10 sectors"
+
+
+def test_the_layout_with_the_fewest_wavefronts_is_that_of_each_array_over_all_its_pitches() -> None:
+    other = replace(made((10.0, 50), (11.0, 45)), array="u")
+    found = layout_choice.fewest_of_arrays([made((10.0, 90), (8.0, 40)), made((10.0, 90), (9.0, 30)), other])
+    assert [(array, trial.wavefronts, trial.us) for array, trial in found] == [("t", 30, 9.0), ("u", 45, 11.0)]
+
+
+@pytest.mark.parametrize(
+    ("us", "words"),
+    [((100.0, 80.0), "predicted to be 25.0% slower at this size"), ((200.0, 100.0), ""), ((), "")],
+)
+def test_layouts_with_the_fewest_wavefronts_are_compared_with_the_change_that_is_shown(us: tuple, words: str) -> None:
+    run: Any = None
+    assert AdviceReport(run, run, "nvidia", (), (), fewest=Trial(0, us=100.0), predicted_us=us).slowdown == words
+
+
 def test_of_layouts_that_take_as_long_the_one_with_fewest_wavefronts_is_best() -> None:
     assert made((10.0, 90), (10.09, 30), (10.2, 20)).best.pitch == 1  # within a percent, and not
     assert made((10.0, 90), (10.0, 90)).ok
@@ -93,9 +120,7 @@ def test_without_times_wavefronts_decide() -> None:
     assert made((None, 90), (None, 40), (None, 30)).best.pitch == 2
 
 
-def bench(timed: bool) -> SimpleNamespace:
-    counters = {"shared_wavefronts": 100.0, "global_sectors": 50.0}
-    return SimpleNamespace(run=SimpleNamespace(counters=counters), timed_as="a device" if timed else None)
+COUNTERS = {"shared_wavefronts": 100.0, "global_sectors": 50.0}
 
 
 @pytest.mark.parametrize(
@@ -116,5 +141,5 @@ def test_the_change_is_the_one_with_the_shortest_predicted_time(timed: bool, rew
     if not timed:
         advice = Advice("t", "P", (), tuple(replace(trial, us=None) for trial in advice.trials))
         tried = replace(tried, us=None)
-    found = layout_search._cheapest(bench(timed), [advice], None, [tried])
+    found = layout_choice.cheapest(COUNTERS, [advice], None, [tried])
     assert found is (layout if chosen == "layout" else rewrite)

@@ -9,7 +9,7 @@ import pytest
 
 import bankshot
 from bankshot.oracle.advise.bank_patterns import patterns_of
-from bankshot.oracle.advise.layout_search import Options, advise
+from bankshot.oracle.advise.layout_search import BY, Options, advise
 from bankshot.oracle.advise.swizzles import Swizzle, Term, swizzles, terms
 from bankshot.oracle.gpu_counters.access_trace import Request as Access
 from bankshot.oracle.manifests.cases import Request, plans
@@ -117,10 +117,12 @@ def test_both_tiles_of_a_matmul_are_free_of_conflicts_in_the_least_memory(is_lit
         (tmp_path / "matmul.wgsl").write_text(literal(check_module(case.kernel).source.text))
         (plan,) = plans([tmp_path / "matmul.wgsl"], Request(grid=(1, 1, 1), arrays=arrays))
         case = plan.case(plan.shapes[0])
-    report = advise(case, Options(values=(16, 17), by="wavefronts"))
-    assert [each.written.excess for each in report.advice] == [128, 2432]
-    assert report.together is not None
-    assert (report.together.excess, report.together.bytes, report.together.refused) == (0, 16_384, None)
+    for by in BY:
+        report = advise(case, Options(values=(16, 17), by=by))
+        assert [each.written.excess for each in report.advice] == [128, 2432]
+        found = report.together if by == "wavefronts" else report.fewest
+        assert found is not None
+        assert (found.excess, found.bytes, found.refused) == (0, 16_384, None)
 
 
 def test_the_diff_applies_and_the_changed_file_costs_what_was_said(tmp_path):

@@ -269,7 +269,7 @@ def wild(tmp_path, monkeypatch):
         ("hangs", "wild.py: hangs: the process that ran it did not answer for 2 s and was ended; --limit"),
         ("closes", "wild.py: closes: the process that ran it (exited|died|did)"),
         ("simulates", "simulates fails: ImportError: a reference cannot run the simulator, which would be"),
-        ("masks", "masks gives y as a masked array; give elements that nothing constrains an infinite bound instead"),
+        ("masks", "masks gives y as a masked array; set the bound to infinity where any value is correct"),
     ],
 )
 def test_what_a_reference_does_to_its_process_is_an_error_of_its_case(wild, monkeypatch, name, message, capfd):

@@ -138,14 +138,37 @@ def test_the_table_of_layouts():
     sites = [site(7), site(9, "store")]
     made = advice(trial(34, 5, sites=(2, 3_000)), trial(32, 9, 4, 1_024_000, sites=(1, 2), swizzle=Swizzle()),
                   trial(32, 9, 4, sites=(1, 2)), trial(33, 1, refused="why"), sites=sites)  # fmt: skip
-    out.print(advise_report._table(made))
+    out.print(advise_report._table(made, advise_report._shown(made, show_all=False)))
     shown = [line.split() for line in lines(out) if line.strip() and "─" not in line]
     assert shown == [
-        ["pitch", "words", "bytes", "wavefronts", "excess", "7", "load", "9", "store", "sectors", "outputs"],
-        ["32", "100", "400", "9", "4", "1", "2", "same", "same"],
-        ["32", "swizzled", "256,000", "1,024,000", "9", "4", "1", "2", "same", "same"],
-        ["34", "100", "400", "5", "0", "2", "3000", "same", "same", "<-", "as", "written,", "best"],
+        ["pitch", "bytes", "wavefronts", "excess", "7", "load", "9", "store"],
+        ["32", "400", "9", "4", "1", "2"],
+        ["32", "swizzled", "1,024,000", "9", "4", "1", "2"],
+        ["34", "400", "5", "0", "2", "3000", "<-", "as", "written,", "best"],
     ]
+
+
+def test_a_narrow_console_gets_fewer_columns_of_accesses_and_no_cut_cells():
+    sites = [site(line, "store" if line > 4 else "load") for line in (1, 2, 3, 4, 5, 6)]
+    made = advice(trial(32, 21, sites=(1, 2, 3, 4, 5, 6)), trial(33, 26, sites=(2, 3, 4, 5, 6, 6)), sites=sites)
+    found = {}
+    for width in (200, 90, 20):
+        out = Console(file=StringIO(), width=width)
+        table = advise_report._fitting_table(out, made, list(made.trials))
+        found[width] = [column.header for column in table.columns[4:-1]]
+        out.print(table)
+        assert width == 20 or ("…" not in out.file.getvalue() and max(map(len, lines(out))) <= width)
+    assert found[200] == ["1 load", "2 load", "3 load", "4 load", "5 store", "6 store"]
+    assert found[20] == ["1-6 others"]
+    assert 1 < len(found[90]) < 6
+
+
+def test_the_best_five_layouts_and_the_text_as_written_are_shown():
+    """Of pitches 32 to 60, the wavefronts fall from 1,000 by one each: the last five are the best."""
+    made = advice(*(trial(32 + number, 1_000 - number) for number in range(29)), trial(90, 1, refused="why"))
+    shown = [each.pitch for each in advise_report._shown(made, show_all=False)]
+    assert shown == [32, 56, 57, 58, 59, 60]
+    assert [each.pitch for each in advise_report._shown(made, show_all=True)] == list(range(32, 61))
 
 
 def test_rejected_layouts_are_listed_by_reason():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from bankshot.oracle.advise.advice import Advice
 from bankshot.oracle.reports import (
     advise_report,
     audit_page,
@@ -221,7 +222,7 @@ def test_a_trace_names_its_processes_and_threads():
 def test_neighbours_of_one_kind_that_cost_the_same_share_a_column():
     sites = [SimpleNamespace(kind=kind) for kind in ("load", "load", "store", "store")]
     trials = [SimpleNamespace(sites=(4, 4, 4, 8), refused=None), SimpleNamespace(sites=(), refused="why")]
-    assert advise_report._groups(SimpleNamespace(sites=sites, trials=trials)) == [[0, 1], [2], [3]]
+    assert advise_report._groups(Advice("t", "", sites, trials)) == [[0, 1], [2], [3]]
 
 
 def test_text_between_pairs_of_backticks_is_code():
