@@ -9,7 +9,7 @@ type), and tuples of those for vectors, matrices (of columns), arrays and struct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -392,6 +392,18 @@ def reached(function: Function) -> list[Function]:
         todo += [callee for callee in one.calls if callee not in found]
         found.update(dict.fromkeys(one.calls))
     return list(found)
+
+
+def concerned(functions: Sequence[Function], marked: set[Function]) -> list[Function]:
+    """List the functions that reach a marked one, and all that those reach. In and out, callees come first."""
+    reaching = set(marked)
+    for function in functions:
+        if not reaching.isdisjoint(function.calls):
+            reaching.add(function)
+    for function in reversed(functions):
+        if function in reaching:
+            reaching.update(function.calls)
+    return [function for function in functions if function in reaching]
 
 
 def expressions(expr: Expr) -> Iterator[Expr]:

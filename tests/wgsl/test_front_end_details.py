@@ -112,3 +112,16 @@ def test_functions_that_an_entry_point_reaches() -> None:
     chain = " ".join(f"fn f{n}() {{ f{n + 1}(); }}" for n in range(4)) + " fn f4() { }"
     start = check(Source(chain)).functions["f0"]
     assert [function.name for function in typed.reached(start)] == ["f0", "f1", "f2", "f3", "f4"]
+
+
+def test_functions_that_an_analysis_concerns() -> None:
+    """Those that reach a marked function, and all that they call, also beside it."""
+    text = """
+    fn leaf() { } fn marked() { leaf(); } fn beside() { } fn apart() { leaf(); }
+    fn caller() { marked(); beside(); }
+    @compute @workgroup_size(1) fn main() { caller(); }
+    @compute @workgroup_size(1) fn other() { apart(); }"""
+    functions = check(Source(text)).functions  # callees first
+    found = typed.concerned(list(functions.values()), {functions["marked"]})
+    assert [function.name for function in found] == ["leaf", "marked", "beside", "caller", "main"]
+    assert typed.concerned(list(functions.values()), set()) == []

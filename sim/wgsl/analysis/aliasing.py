@@ -26,8 +26,12 @@ class Summary:
 def check_aliasing(functions: list[typed.Function]) -> None:
     """Check `functions`, given callees first. Raises `WgslError`."""
     summaries: dict[typed.Function, Summary] = {}
-    for function in functions:
+    for function in typed.concerned(functions, {f for f in functions if _takes_pointer(f)}):
         summaries[function] = _Walk(function, summaries).summary
+
+
+def _takes_pointer(function: typed.Function) -> bool:
+    return any(isinstance(param.type, t.Pointer) for param in function.params)
 
 
 class _Walk:

@@ -5,7 +5,7 @@ Spec: WGSL, "Declaration and Scope" (no recursion), "Resource Interface", "Addre
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from .. import typed
 from .. import types as t
@@ -14,9 +14,7 @@ from ..diagnostics import Note, WgslError, fail
 from ..source import Span
 from .aliasing import check_aliasing
 from .behavior import check_behavior
-from .static_uses import Uses
-
-AllUses = Mapping[typed.Variable | typed.Override | typed.Function, Uses]
+from .static_uses import AllUses, Uses
 
 
 def analyse(module: typed.Module, uses: AllUses) -> list[typed.Function]:

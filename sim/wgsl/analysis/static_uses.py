@@ -5,6 +5,7 @@ Spec: WGSL, "Statically Accessed".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from ...fast_dataclass import entity
@@ -21,3 +22,6 @@ class Uses:
     calls: dict[typed.Function, Span] = field(default_factory=dict[typed.Function, Span])
     builtins: dict[str, Span] = field(default_factory=dict[str, Span])
     discard: Span | None = None
+
+
+AllUses = Mapping[typed.Variable | typed.Override | typed.Function, Uses]

@@ -16,11 +16,12 @@ from dataclasses import field
 from ...fast_dataclass import entity, frozen
 from .. import typed
 from .. import types as t
-from ..builtins import Builtin
+from ..builtins import BUILTINS, Builtin
 from ..diagnostics import Diagnostic, Note, WgslError
 from ..source import Span
 from .behavior import NEXT, Behavior, behavior_of
 from .current_values import Changes, Values
+from .static_uses import AllUses, Uses
 from .uniformity_graph import (
     Key,
     Need,
@@ -53,18 +54,24 @@ _SCOPE_OF = {"error": "workgroup", "derivative_uniformity": "workgroup", "subgro
 
 
 def check_uniformity(
-    module: typed.Module, functions: Sequence[typed.Function], *, subgroup_scope: bool = True, severity: str = "error"
+    module: typed.Module,
+    functions: Sequence[typed.Function],
+    uses: AllUses,
+    *,
+    subgroup_scope: bool = True,
+    severity: str = "error",
 ) -> list[Diagnostic]:
     """Analyse functions, given callees first. Returns warnings and infos; raises `WgslError` for an error.
 
-    `subgroup_scope`: the language feature `subgroup_uniformity` is on, so that subgroup operations need uniformity only
-    in their subgroup. `severity` (error, warning, info or off) is for what no diagnostic filter covers.
+    `uses`: what they mention; only functions around a call that must be uniform are analysed. `subgroup_scope`: the
+    language feature `subgroup_uniformity` is on, so that subgroup operations need uniformity only in their subgroup.
+    `severity` (error, warning, info or off) is for what no diagnostic filter covers.
     """
     found: dict[tuple[str, Span], Diagnostic] = {}
     for scope in ("workgroup", "subgroup") if subgroup_scope else ("workgroup",):
         rules = _Rules(scope, subgroup_scope, severity)
         summaries: dict[typed.Function, Summary] = {}
-        for function in functions:
+        for function in typed.concerned(functions, {f for f in functions if rules.concern(uses[f])}):
             walk = _Walk(module, function, rules, summaries)
             summaries[function] = walk.summary()
             for diagnostic in walk.failures():
@@ -86,6 +93,11 @@ class _Rules:
     def apply(self, rule: str) -> bool:
         """Whether this scope checks a triggering rule. Without a subgroup scope, the workgroup scope checks all."""
         return not self.subgroup_scope or _SCOPE_OF[rule] == self.scope
+
+    def concern(self, uses: Uses) -> bool:
+        """Whether a function with these uses calls a builtin that this scope checks."""
+        rules = (BUILTINS[name].uniform for name in uses.builtins)
+        return any(rule is not None and self.apply(rule) for rule in rules)
 
 
 @entity

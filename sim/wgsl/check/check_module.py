@@ -113,7 +113,9 @@ class ModuleScope:
         _in_source_order(self.made)
         order = analyse(self.made, self.uses)
         subgroup_scope = self.supports("subgroup_uniformity")
-        self.made.warnings += check_uniformity(self.made, order, subgroup_scope=subgroup_scope, severity=uniformity)
+        self.made.warnings += check_uniformity(
+            self.made, order, self.uses, subgroup_scope=subgroup_scope, severity=uniformity
+        )
         self.made.warnings += impossible_workgroups(self.made)
         return self.made
 
