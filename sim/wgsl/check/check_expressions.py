@@ -53,6 +53,7 @@ class Expressions:
         self.uses = Uses()
         self.types = TypeExpressions(self, self.length)
         self.pointers_to_parts: set[typed.Variable] = set()  # lets
+        self.views: dict[typed.Variable, t.Reference] = {}  # the types of those mentioned
         self.live = True  # False right of a decided && or ||: check types, evaluate nothing
 
     # ---- names (the protocol `Names`) ------------------------------------------------------------------
@@ -240,19 +241,26 @@ class Expressions:
             message = f"'{expr.name}' is {describe(entity)} and takes no template arguments"
             raise fail("unexpected-template", message, expr.span)
         match entity:
+            case typed.Variable():
+                return self._variable(entity, expr.span)
             case Constant():
                 return typed.Const(entity.type, expr.span, entity.value)
             case typed.Override():
                 return typed.OverrideRef(entity.type, expr.span, entity)
-            case typed.Variable(space=None):
-                return typed.ValueRef(entity.type, expr.span, entity)
-            case typed.Variable(space="handle"):
-                return typed.VarRef(entity.type, expr.span, entity)
-            case typed.Variable(space=str(space), access=str(access)):
-                return typed.VarRef(t.Reference(space, entity.type, access), expr.span, entity)
             case _:
                 message = f"'{expr.name}' is {describe(entity)}, not a value"
                 raise fail("not-a-value", message, expr.name_span, *declared(entity), hint=_call_hint(entity))
+
+    def _variable(self, variable: typed.Variable, span: Span) -> typed.Expr:
+        if variable.space is None:
+            return typed.ValueRef(variable.type, span, variable)
+        if variable.space == "handle":
+            return typed.VarRef(variable.type, span, variable)
+        view = self.views.get(variable)
+        if view is None:
+            assert variable.access is not None
+            view = self.views[variable] = t.Reference(variable.space, variable.type, variable.access)
+        return typed.VarRef(view, span, variable)
 
     def _call(self, expr: tree.Call) -> typed.Expr:
         called = check_calls.call(self, expr)
