@@ -13,6 +13,7 @@ Both need the uses of values (`analysis.uses`).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TypeGuard
 
 from ..analysis.uses import Uses, base
@@ -27,7 +28,7 @@ PRODUCTS = ("mul_f32", "mul_f16")
 
 def contract(lowered: Lowered, uses: Uses) -> None:
     """Fuse every product that only sums use with these sums."""
-    added = _times_added(lowered.body, uses)
+    added = _times_added((item for item in ir.items_of(lowered.body) if _is_sum(item, uses)), uses)
     lowered.builder = builder = Builder.extending(lowered.builder)
     for region in ir.regions_of(lowered.body):
         for item in builder.rewrite(region):
@@ -38,9 +39,10 @@ def contract(lowered: Lowered, uses: Uses) -> None:
 
 def combine(body: Region, uses: Uses) -> None:
     """Make one instruction of each f32 product and the only sum that uses it, unless a sign changes."""
-    added = _times_added(body, uses)
-    for value in ir.items_of(body):
-        if not _is_sum(value, uses) or value.op != "add_f32":
+    sums = [item for item in ir.items_of(body) if _is_sum(item, uses)]
+    added = _times_added(sums, uses)
+    for value in sums:
+        if value.op != "add_f32":
             continue
         for term, other in (value.args, value.args[::-1]):
             used_once = added[term] == uses.count[term] == 1
@@ -54,9 +56,8 @@ def _is_sum(item: ir.Item, uses: Uses) -> TypeGuard[Value]:
     return isinstance(item, Value) and item in uses.count and item.op in SUMS
 
 
-def _times_added(body: Region, uses: Uses) -> Counter[Value]:
-    """Return, for each product, how many needed sums and differences have it as a term."""
-    sums = (item for item in ir.items_of(body) if _is_sum(item, uses))
+def _times_added(sums: Iterable[Value], uses: Uses) -> Counter[Value]:
+    """Return, for each product, how many of these sums and differences have it as a term."""
     return Counter(product for value in sums for term in value.args if (product := _product(term, uses)[0]))
 
 

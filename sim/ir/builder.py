@@ -16,6 +16,7 @@ order, and are shared within one region only. The usual loop is:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -105,10 +106,7 @@ class Builder:
         return self.computed(name, *args) if simpler is None else simpler
 
     def _folded(self, name: str, args: tuple[Value, ...]) -> Value:
-        row = OPS[name]
-        operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
-        with np.errstate(all="ignore"):
-            return self._bits(row.result, to_bits(row.result, row.fn(*operands)))
+        return self._bits(OPS[name].result, _fold(name, *[a.imm for a in args]))
 
     def computed(self, name: str, *args: Value) -> Value:
         """Return the result of scalar operation `name` as computed at run time, without folding or simplification."""
@@ -355,6 +353,15 @@ class Builder:
             count = self._counts[self.here] = Count()
             self.here.items.append(count)
         return count
+
+
+@lru_cache(maxsize=4096)  # offsets and strides recur, and NumPy's scalars are slow
+def _fold(name: str, *bits: int) -> int:
+    """Return the bits of a scalar operation's result, from those of its operands."""
+    row = OPS[name]
+    operands = [from_bits(kind, each) for kind, each in zip(row.args, bits, strict=True)]
+    with np.errstate(all="ignore"):
+        return to_bits(row.result, row.fn(*operands))
 
 
 def _is_source(item: Item) -> bool:

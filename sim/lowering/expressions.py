@@ -358,7 +358,7 @@ def is_constant(expr: typed.Expr) -> bool:
     match expr:
         case typed.Const() | typed.OverrideRef():
             return True
-        case typed.VarRef() | typed.ValueRef() | typed.Call():
+        case typed.Load() | typed.VarRef() | typed.ValueRef() | typed.Call():
             return False
         case typed.BuiltinCall(builtin=builtin) if builtin.kind == "effect":
             return False
