@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from bankshot.oracle import kernel_timing, wgpu_client
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import Lacking, TooLarge
+from bankshot.oracle.judge.coverage import CaseOutcome
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.wgpu_client import KernelTimes
 from tests.scaling import PARAMS, SHADER, manifest
@@ -89,6 +90,12 @@ def test_a_case_that_cannot_be_timed_is_listed_with_its_reason(card, path, monke
     assert f"NOT TIMED  scale  N=40: {error}" in text
     assert text.splitlines()[-1] == "time: 1 of 2 cases timed; nothing compared"
     assert [len(group) for group in card] == [1]
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(TIMES, CaseOutcome.CLEAN), (None, CaseOutcome.UNCHECKED)])
+def test_a_case_is_clean_if_it_was_timed(times, outcome):
+    timed = kernel_timing.CaseTime(cast(Any, None), INFO, False, times, None if times else "no clock")
+    assert (timed.outcome, timed.ok) == (outcome, times is not None)
 
 
 def test_an_adapter_without_a_clock_times_nothing(card, path, monkeypatch):

@@ -1,5 +1,7 @@
 """What a kernel may be given, what comes back, and what is said about everything else."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,25 @@ def test_immediate_data_is_given_by_name():
     assert run({"scale": 0.5, "y": np.zeros(4, np.float32)}, source).outputs["y"].tolist() == [0, 0.5, 1, 1.5]
     with pytest.raises(bankshot.WgslError, match="nothing is bound to scale, which is immediate, f32"):
         run({"y": np.zeros(4, np.float32)}, source)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n": 3, "factor": np.complex64(2)}, "np.complex64(2+0j) in params is not a value of f32"),
+        ({"n": 3, "factor": 2j}, "2j in params is not a value of f32"),
+        ({"n": 3, "scale": 2.0}, "params is given n, scale, and has n, factor"),
+    ],
+)
+def test_values_and_members_that_do_not_fit_are_named(params, message):
+    with pytest.raises(bankshot.WgslError, match=re.escape(message)):
+        run(given(params=params))
+
+
+def test_a_vector_has_no_members():
+    with pytest.raises(bankshot.WgslError, match=re.escape("params is given x, and has no members, but vec2<f32>")):
+        run(given(params={"x": 1.0}), SOURCE.replace("params: Params", "params: vec2f").replace("params.n", "3u")
+            .replace("params.factor", "params.y"))  # fmt: skip
 
 
 def holds(type_, value, access="uniform"):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.findings import explain
+from bankshot.sim.findings import explain, races
 from bankshot.sim.findings.table import depending_on
+from bankshot.sim.machine import layout as at
+from bankshot.sim.machine.probe_arrays import MOST_RACES
 
 HEAD = """struct Pair { a: u32, b: u32, c: array<u32, 2> }
 struct Flags { spare: u32, ready: array<atomic<u32>, 4> }
@@ -216,3 +221,15 @@ def test_the_advice_for_components_of_one_vector(body, groups, hint):
 )
 def test_numbers_are_abbreviated(numbers, words):
     assert explain.ranges(numbers) == words
+
+
+def test_a_full_table_of_races_is_noted_at_the_last_race_and_no_finding_is_lost():
+    findings = [only("t[0] = i;", "race") for _ in range(2)]
+    other = replace(findings[0], code="uninit")
+    full = SimpleNamespace(races=at.RACES.new(1 + MOST_RACES))
+    full.races[at.HEADER, at.RECORDED] = MOST_RACES
+    first, last, after = races.note_limit([*findings, other], full)
+    assert (first, after) == (findings[0], other)
+    assert last.notes[-1].message.startswith("the first 256 pairs of accesses that race were recorded")
+    full.races[at.HEADER, at.RECORDED] = MOST_RACES - 1
+    assert races.note_limit([*findings, other], full) == [*findings, other]

@@ -151,6 +151,11 @@ REFUSED: list[tuple[str, str, str | None]] = [
     ("¦@group(0) var<private> a: u32;", "the private address space takes no @group", "leave out '@group'"),
     ("enable ¦subgroup_id;", "'subgroup_id' is not an extension", "write 'requires subgroup_id;'"),
     ("enable ¦subgroup;", "'subgroup' is not an extension", "did you mean 'subgroups'?"),
+    (
+        "struct S { a: u32, b: array<u32, 2> } var<immediate> v: ¦S;",
+        "it must be host-shareable, constructible and without arrays",
+        None,
+    ),
     # structs
     ("struct S { a: ¦array<u32>, b: u32 }", "a runtime-sized array, so it must be the last member", None),
     ("struct S { a: ¦texture_2d<f32> }", "member 'a' cannot have type texture_2d<f32>", None),
