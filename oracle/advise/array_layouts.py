@@ -16,6 +16,7 @@ the meaning only if rows do not overlap, which the search checks by running it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -37,27 +38,31 @@ from .value_flow import Flow, nodes
 
 _PROBE = "bankshot_value_of_constant"
 
+BREAK = "\0"  # in an edit: a line break in the files, a space in the text that runs, which keeps its line numbers
+
 Edits = tuple[tuple[Span, str], ...]
 
 
 @frozen
 class Change:
-    """A change of a shader: spans of the text to replace, functions to add before a place, and override values by
-    name."""
+    """A change of a shader: spans of the text to replace, functions to add before a place, override values by name, and
+    statements to remove."""
 
     edits: Edits = ()
     functions: tuple[tuple[int, str], ...] = ()
     overrides: Mapping[str, int] = field(default_factory=dict[str, int])
+    removed: tuple[Span, ...] = ()
 
     def __add__(self, other: Change) -> Change:
         replaced_too = {span for span, _ in self.edits if span.start < span.end}  # two arrays may have one pitch
         edits = tuple(edit for edit in other.edits if edit[0] not in replaced_too)
-        return Change(self.edits + edits, self.functions + other.functions, {**self.overrides, **other.overrides})
+        overrides = {**self.overrides, **other.overrides}
+        return Change(self.edits + edits, self.functions + other.functions, overrides, self.removed + other.removed)
 
     @property
     def overlaps(self) -> bool:
         """Whether an edit is within the span that another replaces."""
-        spans = sorted((span.start, span.end) for span, _ in self.edits)
+        spans = sorted((span.start, span.end) for span in (*(span for span, _ in self.edits), *self.removed))
         return any(after[0] < before[1] for before, after in pairwise(spans))
 
     def module(self, module: Module) -> Module:
@@ -67,10 +72,27 @@ class Change:
         source = module.source
         return check(Source(replaced(source.text, self.replacements(" ")), source.name, source.origin))
 
-    def replacements(self, after_function: str = "\n") -> tuple[Replacement, ...]:
-        """The changes of the text, without overrides."""
-        added = (Replacement(place, place, text + after_function) for place, text in self.functions)
-        return (*(Replacement(span.start, span.end, words) for span, words in self.edits), *added)
+    def replacements(self, line_break: str = "\n") -> tuple[Replacement, ...]:
+        """The changes of the text, without overrides. With another `line_break` they keep line numbers."""
+        in_files = line_break == "\n"
+        break_ = BREAK if in_files else rf"{BREAK}[ \t]*"
+        edits = (Replacement(span.start, span.end, re.sub(break_, line_break, words)) for span, words in self.edits)
+        added = (Replacement(place, place, text + line_break) for place, text in self.functions)
+        spans = (_with_lines(span) if in_files else span for span in self.removed)
+        return (*edits, *added, *(Replacement(span.start, span.end, "") for span in spans))
+
+
+def _with_lines(span: Span) -> Span:
+    """Return the span of a statement with its semicolon and the blanks beside it, and with its lines where they hold
+    nothing else."""
+    source, text = span.source, span.source.text
+    end = text.index(";", span.end) + 1
+    first, line = source.line_start(source.line_index(span.start)), source.line_index(end - 1) + 1
+    after = source.line_start(line) if line < source.line_count else len(text)
+    before, behind = text[first : span.start].rstrip(), text[end:after].lstrip(" \t")
+    if behind.strip():
+        return Span(source, span.start, after - len(behind))
+    return Span(source, first + len(before), after - len(behind)) if before else Span(source, first, after)
 
 
 @frozen

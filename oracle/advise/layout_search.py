@@ -35,7 +35,7 @@ from ..patch_files import write_patch
 from .advice import ALIKE, Advice, AdviceReport, Rewritten, Trial, how_slow
 from .array_layouts import Change, Layouts, Pitch, counts_of, has_arrays, rows_of
 from .bank_patterns import Patterns, patterns_of
-from .layout_choice import best_of_arrays, cheapest, fewest_of_arrays
+from .layout_choice import best_of_arrays, cheapest, fewest_of_arrays, fitting, too_large
 from .limits import Stride, residency, scattered, strides
 from .rewrites import Rewrite, rewrites
 from .swizzle_choice import Space
@@ -110,15 +110,19 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
             reasons += layouts.reasons or ([] if found else [f"no layout of {array} has fewer bank conflicts"])
     if options.pitch is not None and not any(each.pitch == options.pitch for each in advice):
         raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
+    if bench.written_bytes > bench.most_bytes:
+        advice = fitting(advice, bench.written_bytes, bench.most_bytes)
+        reasons += [_none_accepted(each.array, too_large(bench.most_bytes)) for each in advice if not each.accepted]
+        advice = [each for each in advice if each.accepted]
     better = best_of_arrays([each for each in advice if not each.ok])
     together = bench.together([(each.array, each.best.change) for each in better]) if len(better) > 1 else None
     fewest = _fewest(bench, advice) if any(each.slower for each in advice) else None
     tried = _rewritten(bench, say) if options.array is None and options.pitch is None else ()
-    change = cheapest(bench.run.counters, better, together, tried)
+    change = cheapest(bench.run.counters, better, together, tried, bench.most_bytes)
     patch = _patch(case, bench, change, reasons) if change else Patch({})
     written = write_patch(patch) if apply else ()
     reasons = list(dict.fromkeys(reasons))
-    taken = [bench.run.pipeline.workgroup_bytes, *([bench.bytes(change)] if change else [])]
+    taken = [bench.written_bytes, *([bench.bytes(change)] if change else [])]
     resident = tuple(residency(bench.run, each) for each in taken)
     times = bench.predicted_us(change)
     found = tuple(advice), tuple(reasons), together, patch, written, tried, bench.strides(), resident, times
@@ -167,7 +171,7 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reaso
             trials = [trials[0], *(_explained(trial, pitch) for trial in trials[1:])]
         accepted = [trial for trial in trials if trial.refused is None]
         if not accepted:
-            reasons.append(f"no layout of {array} is accepted, nor is the text as written: {trials[0].refused}")
+            reasons.append(_none_accepted(array, trials[0].refused))
             continue
         narrowest = min(accepted, key=lambda trial: trial.pitch)
         complete = True
@@ -184,6 +188,10 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reaso
             trials += [bench.swizzled(layouts, start, swizzle)] if swizzle else []
         if len(trials) > 1:
             yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials), complete)
+
+
+def _none_accepted(array: str, reason: str | None) -> str:
+    return f"no layout of {array} is accepted, nor is the text as written: {reason}"
 
 
 def _half_applied(trials: Sequence[Trial]) -> bool:
@@ -215,8 +223,8 @@ class _Bench:
         self.timed_as = with_times(find(options.device)) if options.by == "time" else None
         self._probes = (*COUNTED, "lanes") if self.timed_as else COUNTED
         self.run = self._simulate(self.module, {}, (*COUNTED, *WATCHED, "lanes"))
-        everywhere = max(_EVERYWHERE, self.run.pipeline.workgroup_bytes)
-        self._most_bytes = everywhere if options.most_bytes is None else options.most_bytes
+        self._most_of_one = max(_EVERYWHERE if options.most_bytes is None else options.most_bytes, self.written_bytes)
+        self.most_bytes = self._most_of_one if options.most_bytes is None else options.most_bytes
 
     def _simulate(self, module: Module, overrides: dict[str, int], probes: tuple[str, ...] = COUNTED) -> Run:
         from ... import sim
@@ -232,6 +240,11 @@ class _Bench:
             replay=False,
             cures=False,
         )
+
+    @property
+    def written_bytes(self) -> int:
+        """The workgroup memory of the text as written."""
+        return self.run.pipeline.workgroup_bytes
 
     @property
     def arrays(self) -> list[str]:
@@ -315,14 +328,16 @@ class _Bench:
         change = reduce(add, (change for _, change in layouts))
         if change.overlaps:
             return Trial(0, refused="two of the changes are of one place in the text")
-        return self.trial([array for array, _ in layouts], 0, change)
+        trial = self.trial([array for array, _ in layouts], 0, change)
+        fits = trial.refused is not None or trial.bytes <= self.most_bytes
+        return trial if fits else replace(trial, refused=too_large(self.most_bytes))
 
     def trial(self, arrays: Collection[str], pitch: int, change: Change, swizzle: Swizzle | None = None) -> Trial:
         """Run one layout, and count for `arrays`. If it is not accepted, the trial says why."""
         try:
             module = change.module(self.module)
-            if self.bytes(change) > self._most_bytes:
-                return Trial(pitch, swizzle, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
+            if self.bytes(change) > self._most_of_one:
+                return Trial(pitch, swizzle, refused=too_large(self.most_bytes))
             run = self._simulate(module, dict(change.overrides), self._probes)
         except WgslError as error:
             return Trial(pitch, swizzle, refused=error.diagnostics[0].message, differs=True)
@@ -353,8 +368,8 @@ class _Bench:
         words, change = rewrite.words, rewrite.change
         try:
             module = change.module(self.module)
-            if self.bytes(change) > self._most_bytes:
-                return Rewritten(words, change, refused=f"more than {self._most_bytes:,} bytes of workgroup memory")
+            if self.bytes(change) > self.most_bytes:
+                return Rewritten(words, change, refused=too_large(self.most_bytes))
             run = self._simulate(module, {}, self._probes)
         except WgslError as error:
             return Rewritten(words, change, refused=error.diagnostics[0].message)

@@ -30,7 +30,7 @@ class Stride:
     def words(self) -> str:
         place = f"{self.site.kind} of {self.site.variable} in line {self.site.line}"
         if self.bytes is None:
-            return f"{place}: adjacent lanes access addresses without a common distance"
+            return f"{place}: the distance between the addresses of adjacent lanes varies"
         if self.bytes == self.site.bytes_per_lane:  # yet more sectors than these bytes fill
             return f"{place}: adjacent lanes access adjacent elements, which start or end within a sector"
         return f"{place}: adjacent lanes access addresses that are {self.bytes:,} bytes apart"

@@ -18,13 +18,14 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.source import Span
 from ...sim.wgsl.syntax import tree as s
 from ...sim.wgsl.typed import Pipeline
-from .array_layouts import Change, Layouts
+from .array_layouts import BREAK, Change, Layouts
 from .index_terms import terms_of
 from .value_flow import nodes
 
 _WIDTHS = (4, 2)
 _VECTORS = {f"vec{width}{suffix}": width for width in _WIDTHS for suffix in ("", "f", "u", "i")}
 _COMPONENTS = "xyzw"
+_LONGEST = 100  # characters of a store in one line
 _SCALARS = (t.F32, t.I32, t.U32)
 
 
@@ -68,6 +69,13 @@ def _after(span: Span) -> Span:
 
 def _between(start: int, end: int, like: Span) -> Span:
     return Span(like.source, start, end)
+
+
+def _break(span: Span) -> str:
+    """Return a line break and the indentation of the line that a span begins, "" where it begins none."""
+    start = span.source.line_start(span.source.line_index(span.start))
+    indent = span.source.text[start : span.start]
+    return "" if indent.strip() else f"{BREAK}{indent}"
 
 
 # ---- members apart -----------------------------------------------------------------------------------
@@ -146,7 +154,7 @@ def _wider(layouts: Layouts, width: int) -> Rewrite | None:
             edits += [(_before(node.index.span), "("), (_after(node.index.span), f") / {width}")]
             edits.append((_after(node.span), f"[({node.index.span.text}) % {width}]"))
     edits += [(args[0].span, wide.vector), (args[1].span, f"({args[1].span.text}) / {width}")]
-    return Rewrite(f"{array} in vectors of {width}", Change(tuple(edits)))
+    return Rewrite(f"{array} in vectors of {width}", Change(tuple(edits), removed=tuple(wide.removed)))
 
 
 def _calls(layouts: Layouts) -> bool:
@@ -161,12 +169,14 @@ def _calls(layouts: Layouts) -> bool:
 
 
 class _Wide:
-    """The edits that make vectors of adjacent accesses; `done` are the indices in them."""
+    """The edits that make vectors of adjacent accesses. `done` are the indices in them, `removed` the statements that
+    the first of a group replaces."""
 
     def __init__(self, layouts: Layouts, width: int, vector: str) -> None:
         self.width = width
         self.vector = vector
         self.done: set[s.Index] = set()
+        self.removed: list[Span] = []
         self._array = layouts.array
         self._indices = set(layouts.indices)
         self._names = (_free(layouts.tree, f"{layouts.array}_wide{n}") for n in count())
@@ -203,7 +213,7 @@ class _Wide:
         if not found:
             return []
         name = next(self._names)
-        loaded = (_before(group[0].span), f"let {name} = {self._element(found[0])}; ")
+        loaded = (_before(group[0].span), f"let {name} = {self._element(found[0])};{_break(group[0].span) or ' '}")
         return [loaded, *((each.span, f"{name}.{part}") for each, part in zip(found, _COMPONENTS, strict=False))]
 
     def _stored(self, group: list[s.Stmt]) -> list[tuple[Span, str]]:
@@ -214,9 +224,13 @@ class _Wide:
         found = self._adjacent([each.target for each in stores])
         if not found:
             return []
-        values = ", ".join(each.value.span.text for each in stores)
-        kept = (group[0].span, f"{self._element(found[0])} = {self.vector}({values})")
-        return [kept, *((each.span, "") for each in group[1:])]
+        values = [each.value.span.text for each in stores]
+        store = f"{self._element(found[0])} = {self.vector}({', '.join(values)})"
+        if len(store) > _LONGEST and (line := _break(group[0].span)):
+            inner = "".join(f"{line}    {value}," for value in values)
+            store = f"{self._element(found[0])} = {self.vector}({inner}{line})"
+        self.removed += [each.span for each in group[1:]]
+        return [(group[0].span, store)]
 
 
 def _place(index: s.Expr) -> tuple[list[str], int]:

@@ -113,7 +113,8 @@ def _changes(out: Console, result: AdviceReport) -> None:
         say(out, f"  together: {result.together.refused or _counted(result.together)}", "bold")
     if result.fewest is not None and result.fewest.refused is None:
         slower = f", but {result.slowdown}" if result.slowdown else ""
-        say(out, f"  fewest wavefronts: {_counted(result.fewest)}{slower}; `--by wavefronts` shows the change")
+        fewest = _counted(result.fewest)
+        say(out, f"  fewest of all arrays together: {fewest}{slower}; `--by wavefronts` shows the change")
     for words in result.patch.unmapped:
         say(out, f"  not in the diff: {words}", "yellow")
     if result.written:
@@ -129,15 +130,27 @@ def _counted(trial: Trial) -> str:
 
 def _verdict(advice: Advice) -> str:
     written, best = advice.written, advice.best
-    now = f"{advice.pitch} = {written.pitch}" if advice.pitch else "its layout"
+    now = _pitch(advice) if advice.pitch else "its layout"
     if advice.ok:
         return f"{now}, as written, is the best of {_qualified(advice)}"
-    changed = [f"changed to {best.pitch}"] if best.pitch != written.pitch else []
-    if best.swizzle is not None:
-        changed.append(f"swizzled as {best.swizzle.text('index')}")
     saved = f"{written.wavefronts:,} wavefronts become {best.wavefronts:,}"
     memory = f"{best.bytes - written.bytes:+,} bytes" if best.bytes != written.bytes else "the same memory"
-    return f"{now} is best {' and '.join(changed)}: {saved}, {memory}"
+    return f"{now} is best {_changed(written, best)}: {saved}, {memory}"
+
+
+def _pitch(advice: Advice) -> str:
+    """What is varied, and its value as written: a constant, perhaps in indices alone, or a number in indices."""
+    name, *place = advice.pitch.partition(" in indices of ")
+    value = "" if name.rstrip("u").isdigit() else f" = {advice.written.pitch}"
+    return "".join([name, value, *place])
+
+
+def _changed(written: Trial, trial: Trial) -> str:
+    """What a layout changes."""
+    changed = [f"changed to {trial.pitch}"] if trial.pitch != written.pitch else []
+    if trial.swizzle is not None:
+        changed.append(f"swizzled as {trial.swizzle.text('index')}")
+    return " and ".join(changed)
 
 
 def _proof(advice: Advice) -> str:
@@ -152,7 +165,8 @@ def _proof(advice: Advice) -> str:
 
 def _slower(advice: Advice) -> str:
     """Which layout takes fewest wavefronts, and how much slower than the best it is predicted to be."""
-    words = f"{_name(advice.fewest)} takes {advice.fewest.wavefronts:,} wavefronts"
+    layout = _changed(advice.written, advice.fewest) or "as written"
+    words = f"{layout}, it takes {advice.fewest.wavefronts:,} wavefronts, {advice.fewest.excess:,} of them excess"
     return f"{words}, but is {advice.slowdown}" if advice.slowdown else words
 
 

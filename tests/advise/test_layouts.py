@@ -138,7 +138,7 @@ TABLE = """\
 transpose
   FILE, entry transpose, grid 2 x 2 x 1, charged as nvidia
 
-  tile: {pitch} = 32 is best swizzled as index ^ ((index >> 5) & 31): 4,224 wavefronts become 256, the same memory
+  tile: {pitch} is best swizzled as index ^ ((index >> 5) & 31): 4,224 wavefronts become 256, the same memory
   no layout that was searched takes fewer wavefronts
 
        pitch  bytes  wavefronts  excess  {store} store  {load} load
@@ -166,12 +166,12 @@ advise: 0 of 1 cases with no better layout; 1 failed; nothing compared
         (
             "const",
             "31..33",
-            {"pitch": "PITCH", "store": 9, "load": 13, "rejected": "  rejected: 31: outputs differ\n", "note": ""},
+            {"pitch": "PITCH = 32", "store": 9, "load": 13, "rejected": "  rejected: 31: outputs differ\n", "note": ""},
         ),
         (
             "written",
             "33..33",
-            {"pitch": "TILE in indices of tile", "store": 8, "load": 12, "rejected": "", "note": ""},
+            {"pitch": "TILE = 32 in indices of tile", "store": 8, "load": 12, "rejected": "", "note": ""},
         ),
     ],
 )

@@ -34,7 +34,7 @@ CAUSES = {
     "a stride downward": ("y[i] = x[8191u - i * 2u];",
                           "stride: load of x in line 4: adjacent lanes access addresses that are 8 bytes apart"),
     "no stride": ("y[i] = x[i * i];",
-                  "stride: load of x in line 4: adjacent lanes access addresses without a common distance"),
+                  "stride: load of x in line 4: the distance between the addresses of adjacent lanes varies"),
     "rows that start within a sector": ("y[i] = x[i + 13u];",
         "stride: load of x in line 4: adjacent lanes access adjacent elements, which start or end within a sector"),
     "lines that are not coalesced": ("y[i] = x[i * 128u];", "32 sectors per request, where 4 would do"),

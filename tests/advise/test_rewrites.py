@@ -10,6 +10,7 @@ from bankshot.oracle.advise.array_layouts import Layouts
 from bankshot.oracle.advise.layout_search import Options, advise
 from bankshot.oracle.advise.rewrites import rewrites
 from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.sim.wgsl.text_edits import replaced
 from tests.advise.test_advise import command
 from tests.conftest import ROOT
 
@@ -64,12 +65,17 @@ fn main(@builtin(local_invocation_id) at: vec3<u32>, @builtin(local_invocation_i
 )
 
 
-def found(text):
-    module = bankshot.check(text)
+def changes(module):
+    """The change of each rewrite, by its words."""
     pipeline = module.pipeline()
     arrays = [v.name for v in pipeline.store_types if v.space == "workgroup"]
     layouts = [Layouts(module, pipeline, array) for array in arrays]
-    return {each.words: each.change.module(module).source.text for each in rewrites(layouts, pipeline)}
+    return {each.words: each.change for each in rewrites(layouts, pipeline)}
+
+
+def found(text):
+    module = bankshot.check(text)
+    return {words: change.module(module).source.text for words, change in changes(module).items()}
 
 
 def lines(text, *numbers):
@@ -137,6 +143,30 @@ def test_adjacent_accesses_become_vectors():
     assert "let all = tile[(i * 4u) / 4];" in text
     assert same(QUADS, text)
     assert (costs(QUADS)[0], costs(text)[0]) == (2 * 12 * 4, 2 * 3 * 4)
+
+
+def test_in_the_files_statements_have_lines_of_their_own():
+    """A store that is too long for one line, statements that share a line, and one with a comment."""
+    long = QUADS.replace("= x[i];", "= x[i] + 0.0 * x[(i * 3u + 1u) % 1024u] + 0.0 * x[(i * 5u) % 1024u];").replace(
+        "    let b = tile[i * 4u + 1u];\n    ", "    let b = tile[i * 4u + 1u]; "
+    )
+    long = long.replace("x[i + 128u];", "x[i + 128u]; // the third")
+    change = changes(bankshot.check(long))["tile in vectors of 4"]
+    assert replaced(long, change.replacements()).splitlines()[4:17] == [
+        "    tile[(i * 4u) / 4] = vec4<f32>(",
+        "        x[i] + 0.0 * x[(i * 3u + 1u) % 1024u] + 0.0 * x[(i * 5u) % 1024u],",
+        "        x[i + 64u],",
+        "        x[i + 128u],",
+        "        x[i + 192u],",
+        "    );",
+        "    // the third",
+        "    workgroupBarrier();",
+        "    let tile_wide0 = tile[(i * 4u) / 4];",
+        "    let a = tile_wide0.x;",
+        "    let b = tile_wide0.y; let c = tile_wide0.z;",
+        "    let d = tile_wide0.w;",
+        "    let all = tile[(i * 4u) / 4];",
+    ]
 
 
 def test_accesses_of_other_elements_take_a_component():
