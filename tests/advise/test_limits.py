@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.oracle.advise.limits import MOST_PLACES, residency, scattered
+from bankshot.oracle.advise.limits import MOST_PLACES, residency, scattered, strides
+from bankshot.oracle.gpu_counters.access_trace import Request
 from tests.advise.test_advise import FORMS, command
 
 HEAD = """\
@@ -113,3 +114,10 @@ def test_json_has_strides_and_residency(tmp_path):
     assert all(each.keys() == {"line", "name", "bytes"} for each in case["strides"])
     now, then = case["residency"]
     assert (now["workgroups"], then["workgroups"], now["fill"]) == (8, 8, 4 / (8 * 132))
+
+
+def test_a_stride_is_the_distance_of_active_lanes_that_are_adjacent():
+    run = run_of("y[i] = x[i];")
+    (site,) = [each.site for each in run.sites if each.kind == "load"]
+    (stride,) = strides([Request(site, 0, 0, np.array([0, 4, -1, 100, 104, -1], np.int64))])
+    assert (stride.site, stride.bytes) == (site, 4)

@@ -123,6 +123,14 @@ WRONG = {
         'mine.toml:2:14: error: `peak_flops` must be a number above 0, or "none" where no figure is claimed',
         None,
     ),
+    'base = "nvidia"\npeak_flops = "many"': (
+        'mine.toml:2:14: error: `peak_flops` must be a number above 0, or "none" where no figure is claimed',
+        None,
+    ),
+    'base = "nvidia"\nsubgroups_per_core = 0': (
+        "mine.toml:2:22: error: `subgroups_per_core` must be an integer, 1 to 2,147,483,647",
+        None,
+    ),
     'base = "nvidia"\npair_merge = 1': ("mine.toml:2:14: error: `pair_merge` must be true or false", None),
     'base = "nvidia"\nfma = "never"': (
         'mine.toml:2:7: error: `fma` must be one of "separate", "fused", "contracted"',

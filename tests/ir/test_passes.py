@@ -256,6 +256,13 @@ def past_what_a_turn_may_skip(builder, total, slot):
     builder.append(target.node)
 
 
+def malformed_past_a_continue(builder, total, slot):
+    header, body, target = builder.region(loop=True), builder.region(), ir.Target()
+    body.items += [ir.Jump("continue", target), ir.Value("mul_u32", (total,), "u32", body, None, 99)]
+    target.node = ir.Loop(header, None, body, builder.region(), None)
+    builder.append(target.node)
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
@@ -271,6 +278,7 @@ def past_what_a_turn_may_skip(builder, total, slot):
         (read_before_it_is_written, "may not have been written"),
         (jumping_to_where_it_is_not, "does not lead out"),
         (past_what_a_turn_may_skip, "may not have been computed"),
+        (malformed_past_a_continue, "does not have 2 operands"),
     ],
 )
 def test_a_malformed_program_is_rejected(broken, message):

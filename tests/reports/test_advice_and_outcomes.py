@@ -1,5 +1,6 @@
 """What `advise` and `explore` print, from layouts and outcomes that are known by hand."""
 
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -169,6 +170,12 @@ def test_the_best_five_layouts_and_the_text_as_written_are_shown():
     shown = [each.pitch for each in advise_report._shown(made, show_all=False)]
     assert shown == [32, 56, 57, 58, 59, 60]
     assert [each.pitch for each in advise_report._shown(made, show_all=True)] == list(range(32, 61))
+
+
+def test_of_timed_layouts_the_fastest_five_are_shown():
+    """Of pitches 32 to 39, the predicted times fall, and the wavefronts grow."""
+    made = advice(*(replace(trial(32 + number, 10 + number), us=40.0 - number) for number in range(8)))
+    assert [each.pitch for each in advise_report._shown(made, show_all=False)] == [32, 35, 36, 37, 38, 39]
 
 
 def test_rejected_layouts_are_listed_by_reason():

@@ -49,6 +49,12 @@ def test_the_driver_of_a_browser_is_found(browser):
     assert vulkan_drivers.found() == [browser]
 
 
+def test_a_folder_without_a_manifest_is_passed_over(browser, tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(vulkan_drivers, "PLACES", (str(tmp_path / "empty"), str(browser.parent)))
+    assert vulkan_drivers.found() == [browser]
+
+
 def test_it_follows_the_drivers_in_vk_add_driver_files(browser, monkeypatch):
     monkeypatch.setenv(vulkan_drivers.ADDED, "/mine.json")
     for _ in range(2):  # once is enough

@@ -196,6 +196,7 @@ ROWS: list[tuple[str, str, str | None]] = [
     ("let a = m[¦3];", "index 3 is out of bounds of mat3x3<f32>, which has 3 elements", "the indices are 0 to 2"),
     ("let a = m[0][¦3];", "index 3 is out of bounds of vec3<f32>, which has 3 elements", "the indices are 0 to 2"),
     ("let a = v.¦w;", "vec3<f32> has no component 'w'", "it has x, y, z"),
+    ("let a = v.¦xw;", "vec3<f32> has no component 'w'", "it has x, y, z"),
     ("let a = v.¦xr;", "'xr' is not a swizzle of vec3<f32>", "use up to four letters, all of xyzw or all of rgba"),
     (
         "let a = v.¦xyzxy;",
