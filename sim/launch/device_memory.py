@@ -17,7 +17,7 @@ _LINE = 64  # bytes
 _ALIGN = texture_handles.TEXELS  # bytes: bindings share no line of memory or of texels
 _FRESH = 1 << 25  # bytes: above, the system provides zeroed pages on first use
 _COPIED = 1 << 18  # bytes that a thread copies at a time
-_WORTH = 1 << 24  # bytes: below, one thread is done before another wakes up
+_WORTH = 1 << 22  # bytes for each thread: to copy them takes several times as long as to wake it
 
 Bytes = NDArray[np.uint8]
 
