@@ -53,7 +53,7 @@ def find_uniformity(
 
 
 class _Walk:
-    """One pass under the present assumptions; `changed` if one of them was refuted."""
+    """One pass under the present assumptions; `changed` if one was refuted on which the pass had relied before."""
 
     def __init__(self, accesses: list[Access], one_workgroup: bool, divergent: set[int], enabled: bool) -> None:
         self.found = Uniformity(divergent)
@@ -62,6 +62,7 @@ class _Walk:
         self._one_workgroup = one_workgroup
         self._enabled = enabled
         self._mask = self._masks = 0
+        self._relied: set[Slot] = set()  # uniform variables that were read
         self._declared: dict[Slot, int] = {}
         self._bodies: dict[int, int] = {}  # Loop or Scope -> mask of its body
 
@@ -106,6 +107,8 @@ class _Walk:
             case "input":
                 return value.imm in _SHARED_INPUTS or (self._one_workgroup and value.imm in _GROUP_INPUTS)
             case "get":
+                if value.imm.uniform:
+                    self._relied.add(value.imm)
                 return value.imm.uniform
             case _:
                 return all([a.uniform for a in value.args])
@@ -117,7 +120,7 @@ class _Walk:
         for slot in slots:
             if slot.uniform and not (whole and uniform):
                 slot.uniform = False
-                self.changed = True
+                self.changed |= slot in self._relied
 
     def _loads_uniform(self, load: ir.Load) -> bool:
         same_address = load.address is None or load.address.uniform
@@ -147,7 +150,7 @@ class _Walk:
 
     def _if(self, item: ir.If) -> set[Leavable]:
         if not item.condition.uniform:
-            self._diverge(item)
+            self.found.divergent.add(id(item))  # this pass has not relied on it
         before = self._mask
         left: set[Leavable] = set()
         for region in (item.then, item.orelse):

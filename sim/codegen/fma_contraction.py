@@ -53,7 +53,7 @@ def combine(body: Region, uses: Uses) -> None:
 
 def _is_sum(item: ir.Item, uses: Uses) -> TypeGuard[Value]:
     """Whether an item is a sum or difference that is needed."""
-    return isinstance(item, Value) and item in uses.count and item.op in SUMS
+    return isinstance(item, Value) and item.op in SUMS and item in uses.count
 
 
 def _times_added(sums: Iterable[Value], uses: Uses) -> Counter[Value]:

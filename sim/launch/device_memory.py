@@ -17,14 +17,17 @@ _LINE = 64  # bytes
 _ALIGN = texture_handles.TEXELS  # bytes: bindings share no line of memory or of texels
 _FRESH = 1 << 25  # bytes: above, the system provides zeroed pages on first use
 _COPIED = 1 << 18  # bytes that a thread copies at a time
-_WORTH = 1 << 24  # bytes: below, one thread is done before another wakes up
+_WORTH = 1 << 22  # bytes for each thread: to copy them takes several times as long as to wake it
 
 Bytes = NDArray[np.uint8]
 
 
 @frozen
 class DeviceMemory:
-    """All bindings, side by side: `places` has the first byte of each, `words` the contents."""
+    """All bindings, side by side: `places` has the first byte of each, `words` the contents.
+
+    Writable ones come first, so that shadow memory ends with the last of them.
+    """
 
     places: dict[str, int]
     words: NDArray[np.uint32]
@@ -69,20 +72,26 @@ def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
 
 def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes]]]:
     """Allocate memory for all bindings, with zeros between them. Returns it, and pairs of destination and source."""
-    ends = [0]
-    for each in bound:
-        ends.append(ends[-1] + -(-len(each.data) // _ALIGN) * _ALIGN)
-    size = max(_ALIGN, ends[-1])
+    starts, end = [0] * len(bound), 0
+    for number in sorted(range(len(bound)), key=lambda number: not bound[number].writable):
+        starts[number] = end
+        end += _room(bound[number])
+    size = max(_ALIGN, end)
     is_fresh = size > _FRESH
-    places = {each.variable.name: start for each, start in zip(bound, ends, strict=False)}
+    places = {each.variable.name: start for each, start in zip(bound, starts, strict=True)}
     words = _lined_up(np.zeros if is_fresh else np.empty, size // 4)
     memory, pairs = words.view(np.uint8), list[tuple[Bytes, Bytes]]()
-    for each, start, end in zip(bound, ends, ends[1:], strict=False):
+    for each, start in zip(bound, starts, strict=True):
         last = start + len(each.data)
         pairs.append((memory[start:last], each.data))
-        if not is_fresh and last < end:
-            memory[last:end] = 0
+        if not is_fresh:
+            memory[last : start + _room(each)] = 0
     return DeviceMemory(places, words), pairs
+
+
+def _room(bound: Bound) -> int:
+    """Return the bytes that a binding takes, with the zeros after it."""
+    return -(-len(bound.data) // _ALIGN) * _ALIGN
 
 
 def _copy(pairs: list[tuple[Bytes, Bytes]], is_zeroed: bool) -> None:

@@ -45,7 +45,7 @@ class Outcome:
         return int(self.races[at.HEADER, at.UNWATCHED])
 
 
-_WORTH = 1 << 24  # instructions by lanes: below, a part takes as long to hand out as to run
+_WORTH = 1 << 22  # instructions by lanes: a smaller part takes over a tenth of its time to hand out
 _WORTH_ALONE = 1 << 28  # likewise where one thread runs all parts: they only show progress, and can be interrupted
 _PATIENCE = 2e-4  # seconds before other threads join the calling one: joining costs as much
 _ITERATIONS = 16  # assumed of a program with loops

@@ -39,21 +39,22 @@ class StorageShadow:
         return recorded if recorded < RECORDED else len(self.arrays.starts[at.WRITER]) * BLOCK
 
     def accessed(self, blocks: slice) -> NDArray[np.bool_]:
-        """Return in which of these blocks the run may have stored to a grain."""
+        """Return in which of these blocks a run with records of blocks may have stored to a grain."""
         return self.arrays.starts[at.WRITER, blocks] >= stamp_of_clock(self.begun)
 
-    def stored(self, blocks: NDArray[np.int64], grains: slice) -> NDArray[np.bool_]:
-        """Return which grains of these blocks the run has stored to: a row for each block. Others than `grains` do not
-        count."""
-        places = blocks[:, np.newaxis] * BLOCK + np.arange(BLOCK)
-        starts, covers = self.arrays.starts[at.WRITER, blocks], self.arrays.covers[at.WRITER, blocks]
-        is_split = starts[:, np.newaxis] < stamp_of_clock(self.begun + 1)
+    def stored(self, grains: slice) -> NDArray[np.bool_]:
+        """Return to which of these grains the run has stored."""
+        blocks = slice(grains.start // BLOCK, -(-grains.stop // BLOCK))
         stamps = self.arrays.stamps[at.WRITER]
-        recorded = places < len(stamps)
-        one_by_one = recorded & (stamps[np.minimum(places, len(stamps) - 1)] > stamp_of_clock(self.begun))
-        together = covers[:, np.newaxis] >> np.arange(BLOCK, dtype=np.uint32) & 1 != 0
-        found = (is_split & one_by_one) | ((~is_split | ~recorded) & together)
-        return found & (grains.start <= places) & (places < grains.stop)
+        starts, covers = self.arrays.starts[at.WRITER, blocks], self.arrays.covers[at.WRITER, blocks].astype("<u2")
+        together = starts >= stamp_of_clock(self.begun + 1)
+        without_stamps = slice(max(0, -(-len(stamps) // BLOCK) - blocks.start), None)
+        together[without_stamps] = self.accessed(blocks)[without_stamps]
+        found = np.unpackbits((covers * together).view(np.uint8), bitorder="little").view(np.bool_)
+        found = found[grains.start % BLOCK :][: grains.stop - grains.start]
+        alone = stamps[grains] >= stamp_of_clock(self.begun)
+        found[: len(alone)] |= alone
+        return found
 
 
 def shadow_bytes(grains: int) -> int:

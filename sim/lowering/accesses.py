@@ -128,17 +128,20 @@ class Memory:
     def _store_slots(self, view: View, values: list[Value], span: Span) -> None:
         block, builder = view.block, self.builder
         assert block is not None
+        if not view.steps and not block.is_table:
+            for slot, value in zip(block.slots[view.offset :], values, strict=False):
+                builder.set(slot, value)
+            if self._tracing:
+                first = view.offset
+                places = [builder.const("u32", place) for place in range(first, first + len(values))]
+                self.tracer.wrote(view.variable, values, places, span)
+            return
         start = self._slot_index(view) if view.steps else builder.const("u32", view.offset)
         inside = self._inside(view)
         places = [self._plus(start, i) for i in range(len(values))]
-        for i, (place, value) in enumerate(zip(places, values, strict=True)):
-            if view.steps or block.is_table:
-                kept = value if inside is None else self._either(inside, value, builder.pick(block, place))
-                builder.put(
-                    block, place, builder.reinterpret(block.slots[0].kind if block.is_table else value.kind, kept)
-                )
-            else:
-                builder.set(block.slots[view.offset + i], value)
+        for place, value in zip(places, values, strict=True):
+            kept = value if inside is None else self._either(inside, value, builder.pick(block, place))
+            builder.put(block, place, builder.reinterpret(block.slots[0].kind if block.is_table else value.kind, kept))
         self.tracer.wrote(view.variable, values, places, span)
 
     def copies_in_loop(self, to: View, source: View) -> bool:

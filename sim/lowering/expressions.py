@@ -116,12 +116,12 @@ class Expressions(Lowering):
                 return self._builtin(expr)
             case typed.Const(type=type_, value=value):
                 return self._constant(type_, value)
-            case typed.OverrideRef(override=override):
-                return self._constant(override.type, self.pipeline.values[override])
-            case typed.ValueRef(var=var):
-                return self.values[var]
             case typed.Load(ref=ref):
                 return self.load(self.view(ref), expr.span)
+            case typed.ValueRef(var=var):
+                return self.values[var]
+            case typed.OverrideRef(override=override):
+                return self._constant(override.type, self.pipeline.values[override])
             case typed.Index(base=base, index=index):
                 return self._index(base, index, expr.span)
             case typed.Member(base=base, index=index):
@@ -356,12 +356,12 @@ def _element_type(type_: t.Type) -> t.Type:
 def is_constant(expr: typed.Expr) -> bool:
     """Whether the value of an expression is known before the shader runs: it is made of constants and overrides."""
     match expr:
-        case typed.Const() | typed.OverrideRef():
-            return True
         case typed.Load() | typed.VarRef() | typed.ValueRef() | typed.Call():
             return False
-        case typed.BuiltinCall(builtin=builtin) if builtin.kind == "effect":
-            return False
+        case typed.Const() | typed.OverrideRef():
+            return True
+        case typed.BuiltinCall():
+            return expr.builtin.kind != "effect" and all(map(is_constant, expr.args))
         case _:
             return all(map(is_constant, typed.children(expr)))
 

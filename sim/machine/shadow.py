@@ -58,8 +58,10 @@ def grains_of(s):
 def note_unwatched_store(w, s, grain):
     """Count a store to a grain without a record. Only a bit remembers it, so that stores of two threads are noticed."""
     w.races[at.HEADER, at.UNWATCHED] += 1
-    block = grain >> BLOCK_BITS
+    block, begin = grain >> BLOCK_BITS, begin_of(w)
     if block < len(s.covers[at.WRITER]):
+        if s.starts[at.WRITER, block] < begin:  # the bits are of an earlier run
+            s.starts[at.WRITER, block], s.covers[at.WRITER, block] = begin, 0
         s.covers[at.WRITER, block] |= np.uint32(1 << (grain & (BLOCK - 1)))
 
 

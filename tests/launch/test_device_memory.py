@@ -45,6 +45,13 @@ def test_device_memory_has_all_bindings(sizes, threads, monkeypatch):
     assert not left.any()  # nothing but zeros in between
 
 
+@pytest.mark.parametrize("sizes", SIZES)
+def test_writable_bindings_come_first(sizes):
+    memory = make_device_memory(bind(check(SHADER).pipeline("main", {}), given(sizes)))
+    assert memory.places["c"] == 0
+    assert 0 < 4 * sizes[2] <= memory.places["a"] < memory.places["b"]
+
+
 @pytest.mark.parametrize("words", [1, 15, 16, 17, 1000])
 def test_words_begin_with_a_cache_line(words):
     """Of 64 bytes, wherever the allocation begins."""

@@ -69,7 +69,7 @@ def test_small_runs_are_one_part():
     assert split(64, 2, 1, 1000, loops=True) == [(0, 32), (32, 64)]
 
 
-WORK = 1 << 24  # what makes a workgroup worth a part of its own; 1 << 28 where one thread runs all
+WORK = 1 << 22  # what makes a workgroup worth a part of its own; 1 << 28 where one thread runs all
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ WORK = 1 << 24  # what makes a workgroup worth a part of its own; 1 << 28 where 
         (12, 2, 4, WORK, False, [4, 4, 4]),
         (10, 2, 4, WORK, False, [4, 4, 2]),
         (12, 1, 1, WORK, False, [12]),
-        (12, 1, 1, 16 * WORK, False, [4, 3, 2, 1, 1, 1]),  # a third of what is left
+        (12, 1, 1, 64 * WORK, False, [4, 3, 2, 1, 1, 1]),  # a third of what is left
         (12, 2, 1, WORK // 16, True, [2, 2, 2, 1, 1, 1, 1, 1, 1]),  # 16 iterations are assumed
         (12, 2, 1, WORK // 16, False, [12]),
         (12, 2, 1, WORK // 4, False, [4, 4, 4]),  # three parts are worth it

@@ -75,8 +75,8 @@ PLACES = {"x": 0, "y": 16, "z": 28}
 Y, Z = range(4, 7), range(7, 12)
 
 
-def shadow_of(grain=4, storage=("y", "z"), words=12):
-    watched = SimpleNamespace(grains={"storage": grain}, storage=set(storage))
+def shadow_of(grain=4, storage=("y", "z"), words=12, blocks=True):
+    watched = SimpleNamespace(grains={"storage": grain}, storage=set(storage), blocks=blocks)
     return LaunchShadow(SimpleNamespace(), watched, PLACES, words)
 
 
@@ -99,6 +99,13 @@ def written(*grains, count=12, split=True):
     return made
 
 
+def written_by_grains(*grains):
+    """Make a shadow of a run without records of blocks that has stored to these grains."""
+    made = written()
+    made.arrays.stamps[at.WRITER, list(grains)] = stamp_of_clock(BEGUN + 1)
+    return made
+
+
 KINDS = pytest.mark.parametrize("kinds", [(True, True), (True, False), (False, True), (False, False)])
 
 
@@ -112,6 +119,20 @@ def test_two_threads_that_store_to_a_word_overlap(word, kinds):
     assert not shadow_of().overlap([one(word)])
     assert shadow_of().overlap([one(*others), two(), one(word), two(word)])
     assert shadow_of().overlap([one(word), two(), one(others[0], word)])
+
+
+@pytest.mark.parametrize("word", [*Y, *Z])
+def test_two_threads_that_store_to_a_word_overlap_without_records_of_blocks(word):
+    others = [each for each in (*Y, *Z) if each != word]
+    shadow = shadow_of(blocks=False)
+    assert shadow.overlap([written_by_grains(word), written_by_grains(word)])
+    assert not shadow.overlap([written_by_grains(word), written_by_grains(*others)])
+    assert shadow.overlap([written_by_grains(*others), written_by_grains(word), written_by_grains(3, word)])
+
+
+def test_shadow_memory_ends_with_the_last_binding_with_stores():
+    """7 grains of 40 bytes in a block of 32."""
+    assert shadow_of(words=1 << 20, storage=("y",)).threads == (1 << 35) // (7 * 40 + 32)
 
 
 def test_readers_do_not_overlap():

@@ -7,6 +7,7 @@ out of bounds, by some invocations, in loops and with barriers in between.
 from __future__ import annotations
 
 import random
+import threading
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,10 @@ import bankshot
 from bankshot.sim.launch import launch, partition, race_tables, shadow_pool
 from bankshot.sim.launch.launch_cache import LAUNCH_SETUPS
 from bankshot.sim.launch.threads import THREADS
+from bankshot.sim.launch.workspace import Workspace
 from bankshot.sim.machine import layout as at
+from bankshot.sim.mechanisms import without
+from bankshot.sim.run.prepared import dispatch_of
 
 HEAD = """
 struct Two { first: vec2f, second: f32 }
@@ -231,3 +235,69 @@ def test_a_program_whose_stores_overlap_is_not_run_twice_again(monkeypatch):
         runs.clear()
         bankshot.simulate(module, grid=64, bindings={"y": np.zeros(8, np.uint32)}, probes="races", replay=False)
         assert len(runs) == expected
+
+
+@pytest.fixture
+def on_two_threads(monkeypatch):
+    """Two threads run the two workgroups of the first run, one each. Gives the runs that begin."""
+    both, runs = threading.Barrier(2, timeout=30), []
+    run, launched = Workspace.run, launch.Launch.run
+
+    def together(self, first, last):
+        if len(runs) == 1:
+            both.wait()
+        return run(self, first, last)
+
+    monkeypatch.setattr(partition, "_WORTH", 1)
+    monkeypatch.setenv(THREADS, "2")
+    monkeypatch.setattr(Workspace, "run", together)
+    monkeypatch.setattr(launch.Launch, "run", lambda self, *progress: (runs.append(self), launched(self, *progress))[1])
+    with without("history"):
+        yield runs
+
+
+def two_workgroups(stride):
+    """Two workgroups that store numbers of their own, `stride` elements apart."""
+    text = f"""
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(256)
+        fn main(@builtin(local_invocation_index) l: u32, @builtin(workgroup_id) w: vec3u) {{
+            y[l + {stride}u * w.x] = w.x;
+        }}"""
+    return dispatch_of(text, grid=2, bindings={"y": np.zeros(512, np.uint32)})
+
+
+@pytest.mark.parametrize(
+    ("probes", "off"), [(("races",), ()), (("races",), ("blocks",)), (("races", "components"), ())]
+)
+def test_races_of_workgroups_on_two_threads_are_counted(probes, off, on_two_threads):
+    """Whether shadow memory has records of blocks or only of grains."""
+    with without(*off):
+        _, outcome = two_workgroups(0).run(frozenset(probes))
+    assert race_tables.race_rows(outcome.races)[:, at.RACE_TIMES].tolist() == [256]
+    assert len(on_two_threads) == 2  # the second on one thread
+
+
+@pytest.mark.parametrize("off", [(), ("blocks",)])
+@pytest.mark.parametrize(("stride", "runs"), [(0, 2), (255, 2), (256, 1)])
+@pytest.mark.parametrize("part", [16, 48, 1 << 16])
+def test_stores_of_two_threads_overlap_in_a_shared_element(part, stride, runs, off, on_two_threads, monkeypatch):
+    monkeypatch.setattr(race_tables, "_PART", part)
+    with without(*off):
+        two_workgroups(stride).run(frozenset(("races",)))
+    assert len(on_two_threads) == runs
+
+
+@pytest.mark.parametrize(("stride", "runs"), [(0, 2), (255, 2), (256, 1)])
+@pytest.mark.parametrize("off", [(), ("blocks",)])
+def test_stores_without_records_overlap_only_with_those_of_the_same_run(
+    off, stride, runs, one_pool, on_two_threads, monkeypatch
+):
+    """The first 16 elements have records. An earlier run on the same shadow memory stored to
+    every element."""
+    monkeypatch.setattr(shadow_pool, "RECORDED", 16)
+    two_workgroups(256).run(frozenset(("races",)))
+    on_two_threads.clear()
+    with without(*off):
+        two_workgroups(stride).run(frozenset(("races",)))
+    assert len(on_two_threads) == runs

@@ -126,8 +126,11 @@ def builtin_call(builtin: Builtin, args: list[typed.Expr], result: t.Type, span:
 
     Raises `WgslError`, also where the known arguments alone are an error (`x / 0`).
     """
+    are_const = [isinstance(a, typed.Const) for a in args]
+    if not any(are_const):
+        return typed.BuiltinCall(result, span, builtin, args)
     values = [a.value if isinstance(a, typed.Const) else None for a in args]
-    if builtin.const and all(isinstance(a, typed.Const) for a in args):
+    if builtin.const and all(are_const):
         known = None not in values
         value = const_eval.evaluate(builtin, [a.type for a in args], values, result, span) if known else None
         return typed.Const(result, span, value)
