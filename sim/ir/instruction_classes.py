@@ -41,7 +41,6 @@ _BY_KIND = {"f32": "fp32", "f16": "fp16", "i32": "integer", "u32": "integer", "b
 
 
 @cache
-@cache
 def class_of(op: str) -> str | None:
     """Return the class of a scalar operation; None for a bitcast, which costs no instruction.
 
