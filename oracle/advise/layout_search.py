@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import reduce
 from math import prod
 from operator import add, gt
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ...sim.device_files import find, with_times
 from ...sim.fast_dataclass import frozen
 from ...sim.models.time_model import predict
 from ...sim.wgsl import types as t
+from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.diagnostics import WgslError
 from ...sim.wgsl.text_edits import Replacement
 from ..errors import UsageError
@@ -38,7 +39,7 @@ from .bank_patterns import Patterns, patterns_of
 from .layout_choice import best_of_arrays, cheapest, fewest_of_arrays, fitting, too_large
 from .limits import Stride, residency, scattered, strides
 from .rewrites import Rewrite, rewrites
-from .swizzle_choice import Space
+from .swizzle_choice import Cost, Space, fewer
 from .swizzles import Swizzle
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ _ROWS_OF_STRIDES = 1 << 14  # recorded of the first workgroup
 _ROWS_OF_ALL = 1 << 20  # recorded of all workgroups, else of the first
 _MOST_WORK = 1 << 28  # addresses that a search of the swizzles of all pitches looks at
 _Recorded = tuple[Patterns, int, bool]  # of all workgroups, or of the first
-_Chosen = tuple[Trial, Swizzle | None, bool]  # as `best_of_pitches` says
+_T = TypeVar("_T")
 BY = ("time", "wavefronts")
 SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
@@ -177,15 +178,16 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reaso
         complete = True
         for start in (trials[0], narrowest)[: 1 + (narrowest is not trials[0])]:
             if start.excess and layouts.indices:
-                swizzle, whole = bench.best_swizzle(array, start)
+                swizzles, whole = bench.best_swizzles(array, start)
                 complete &= whole
-                trials += [bench.swizzled(layouts, start, swizzle)] if swizzle else []
+                trials += [bench.swizzled(layouts, start, swizzle) for swizzle in swizzles]
         others = [trial for trial in accepted if trial not in (trials[0], narrowest)]
-        least = min((trial for trial in trials if trial.refused is None), key=lambda trial: trial.wavefronts)
+        known = accepted if bench.timed_as else [trial for trial in trials if trial.refused is None]
+        least = min(known, key=lambda trial: trial.wavefronts)
         if others and least.excess and layouts.indices:
-            start, swizzle, searched = bench.best_of_pitches(array, narrowest, others, least.wavefronts)
+            chosen, searched = bench.best_of_pitches(array, narrowest, others, least.wavefronts)
             complete &= searched
-            trials += [bench.swizzled(layouts, start, swizzle)] if swizzle else []
+            trials += [bench.swizzled(layouts, start, swizzle) for start, swizzle in chosen]
         if len(trials) > 1:
             yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials), complete)
 
@@ -272,7 +274,7 @@ class _Bench:
     def bytes(self, change: Change) -> int:
         """Return the workgroup memory of the text with a change."""
         overrides: dict[str | int, Any] = {**self._case.overrides, **change.overrides}
-        return change.module(self.module).pipeline(self._case.kernel.entry, overrides).workgroup_bytes
+        return change.module(self.module).pipeline(self._case.kernel.entry, overrides, GRANTED).workgroup_bytes
 
     def us_of(self, run: Run) -> float | None:
         """Return the predicted time of a run; None where no profile predicts it."""
@@ -386,29 +388,34 @@ class _Bench:
         excess = wavefronts - int(run.counters["shared_ideal_wavefronts"])
         return Rewritten(words, change, wavefronts, excess, sectors, run.pipeline.workgroup_bytes, us, refused)
 
-    def best_swizzle(self, array: str, trial: Trial) -> tuple[Swizzle | None, bool]:
-        """Return the swizzle of a trial's text with the fewest wavefronts, if one saves any; and whether the accesses
-        of all workgroups decided, not of the first alone.
-
-        Among equals, the simplest.
-        """
+    def best_swizzles(self, array: str, trial: Trial) -> tuple[list[Swizzle], bool]:
+        """Return the swizzles of a trial's text to run, and whether the accesses of all workgroups decided, not of the
+        first alone: the one with the fewest wavefronts, if one saves any, and where times decide those with fewer
+        operations, too."""
         patterns, length, whole = self._patterns(array, trial)
-        return Space(patterns, length, trial.row or length).best()[0], whole
+        return [swizzle for swizzle, _ in self._to_run(Space(patterns, length, trial.row or length).best())], whole
 
-    def best_of_pitches(self, array: str, base: Trial, others: Sequence[Trial], least: int) -> _Chosen:
-        """Return the layout of `others` and its swizzle with the fewest wavefronts, if fewer than `least`; and whether
-        all were searched, by the accesses of all workgroups to the layout `base`."""
+    def best_of_pitches(
+        self, array: str, base: Trial, others: Sequence[Trial], least: int
+    ) -> tuple[list[tuple[Trial, Swizzle]], bool]:
+        """Return the layouts of `others` and their swizzles to run, as `best_swizzles` does, if they take fewer
+        wavefronts than `least`; and whether all were searched, by the accesses of all workgroups to `base`."""
         recorded = self._patterns(array, base)
-        start, best, complete, work = base, None, recorded[2], 0
+        found: list[tuple[Trial, Cost]] = []
+        complete, work = recorded[2], 0
         for trial in others:
             patterns, length, whole = self._moved(array, base, trial, recorded)
             space = Space(patterns, length, trial.row or length)
             work, complete = work + space.work, complete and whole
             if work > _MOST_WORK:
-                return start, best, False
-            swizzle, least = space.best(least)
-            start, best = (trial, swizzle) if swizzle else (start, best)
-        return start, best, complete
+                complete = False
+                break
+            found += [(trial, each) for each in space.best()]
+        chosen = self._to_run(fewer(found, lambda each: each[1], least))
+        return [(trial, swizzle) for trial, (swizzle, _) in chosen], complete
+
+    def _to_run(self, best: list[_T]) -> list[_T]:
+        return best if self.timed_as else best[-1:]
 
     def _moved(self, array: str, base: Trial, trial: Trial, recorded: _Recorded) -> _Recorded:
         """Return the accesses of `base` in another layout's rows, or that layout's own if more than rows move."""
@@ -428,7 +435,8 @@ class _Bench:
         rows = patterns.padded_rows(length)
         if rows and row % rows[0] == 0 and (len(layouts.counts) == 1 or rows[0] < row):
             return layouts.hidden(*rows)
-        if Space(patterns, length, row if len(layouts.counts) > 1 else length).best()[1] == patterns.ideal:
+        swizzles = Space(patterns, length, row if len(layouts.counts) > 1 else length).best()
+        if min([patterns.wavefronts(), *(cost for _, cost in swizzles)]) == patterns.ideal:
             return []  # a swizzle of the text ends all conflicts
         least, best = patterns.wavefronts(), 0
         for pitch in sorted(each for each in layouts.factors if 2 < each < row and row % each == 0):

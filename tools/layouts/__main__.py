@@ -1,15 +1,17 @@
-"""`python -m tools.layouts FOLDER...`: compare `bankshot advise --by wavefronts` with brute force on any shaders.
+"""`python -m tools.layouts FOLDER...`: compare `bankshot advise` with brute force on any shaders.
 
 Shaders are found as `bankshot corpus` finds them, and get generated inputs that keep accesses in bounds and change an
-output. A row for each workgroup array with bank conflicts: the wavefronts as written, the fewest that `advise` finds,
-and the fewest of all layouts in its space: the rows and the values of each pitch that it names, each with every swizzle.
-The exit status is 1 if one differs. Entry points that are not compared are counted by reason.
+output. A row for each workgroup array with bank conflicts: what it takes as written, the least that `advise` finds, and
+the least of brute force. The exit status is 1 if one differs. What is not compared is counted by reason.
+
+By wavefronts, brute force counts every layout: the rows as written and with each value of each pitch that `advise`
+names, each with every swizzle. By time, it runs the text with each swizzle of one term, and compares predicted times;
+`advise` may find less.
 """
 
 from __future__ import annotations
 
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,156 +22,148 @@ import click
 import bankshot
 from bankshot import Run, WgslError
 from bankshot.oracle.advise.advice import Advice
-from bankshot.oracle.advise.layout_search import SPREAD, Options, advise
+from bankshot.oracle.advise.array_layouts import Change, Layouts
+from bankshot.oracle.advise.layout_search import BY, SPREAD, Options, advise
+from bankshot.oracle.advise.swizzles import Swizzle, Term
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.corpus.corpus_survey import collect
-from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.guesses import invented_inputs
-from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.manifest import Case
-from bankshot.sim.wgsl.check.pipeline import GRANTED
-from bankshot.sim.wgsl.typed import Function, Module
+from bankshot.oracle.manifests.reflection import check_module
+from bankshot.sim.device_files import find, with_times
+from bankshot.sim.models.time_model import predict
 
-from .brute_force import Array, Layout, TooLarge, array_of, fewest, swizzle_costs
+from .brute_force import Array, TooLarge, array_of, fewest, swizzle_costs, terms
+from .generated_cases import LeftOut, cases
 
 EVERYWHERE = 16_384  # bytes of workgroup memory on every device
-BUDGET = 1 << 18  # loop iterations of a trial run
-GRIDS = {0: (), 1: (2,), 2: (2, 2), 3: (2, 2, 1)}  # workgroups, by the number of axes whose ids a shader reads
 MOST_WORK = 1 << 35  # lanes that brute force looks at
-
-
-class LeftOut(Exception):
-    """The reason why an entry point is not compared."""
+DEVICE = "nvidia"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An array: wavefronts as written, the fewest that `advise` finds, and those of brute force."""
+    """An array: what it takes as written, what `advise` finds, and brute force; wavefronts or microseconds. `layouts`:
+    how many brute force compared; `best`: the best of them. `exact`: whether `advise` says that its layout is best."""
 
     name: str
-    written: int
-    ideal: int
-    found: int
-    best: Layout
+    written: float
+    found: float
+    least: float
+    layouts: int
+    best: str
     exact: bool
-    seconds: float
 
     @property
-    def equal(self) -> bool:
-        return self.found == self.best.wavefronts
+    def worse(self) -> bool:
+        """Whether brute force finds a better layout; times are equal within rounding."""
+        return self.found > self.least * (1 + 1e-9)
+
+    @property
+    def differs(self) -> bool:
+        return self.worse or (isinstance(self.found, int) and self.found != self.least)
 
     def line(self) -> str:
-        verdict = "equal" if self.equal else "DIFFERENT" if self.exact else "different, said to be a heuristic"
-        pitch = f"rows of {self.best.now} as {self.best.pitch}, " if self.best.pitch else ""
-        figures = f"{self.written:>10,}{self.ideal:>10,}{self.found:>10,}{self.best.wavefronts:>10,}"
-        return f"{figures}  {verdict:10} {self.seconds:6.1f} s  {self.name}  ({pitch}terms {list(self.best.terms)})"
+        said = "" if self.exact else ", said to be a heuristic"
+        verdict = f"{'DIFFERENT' if self.differs else 'equal'}{said}"
+        figures = "".join(f"{n:>12,}" if isinstance(n, int) else f"{n:>12.3f}" for n in self._figures)
+        return f"{figures}{self.layouts:>10,}  {verdict}  {self.name}  ({self.best})"
+
+    @property
+    def _figures(self) -> tuple[float, ...]:
+        return self.written, self.found, self.least
 
 
-def cases(shader: Shader, folder: Path, left_out: Counter[str]) -> Iterator[tuple[str, Case]]:
-    """Each compute entry point of a shader that uses arrays in workgroup memory, with inputs."""
-    try:
-        module = bankshot.check(shader.text, uniformity="warning")
-    except WgslError:
-        left_out["not valid"] += 1
-        return
-    file = Path(tempfile.mkdtemp(dir=folder)) / "shader.wgsl"
-    file.write_text(shader.text, encoding="utf-8")
-    for function in module.entry_points:
-        if function.stage == "compute":
-            try:
-                yield f"{shader.name}:{function.name}", _case(module, function, file)
-            except LeftOut as reason:
-                left_out[str(reason)] += 1
-            except UsageError:
-                left_out["no inputs can be generated"] += 1
-            except WgslError as error:
-                left_out[error.diagnostics[0].code] += 1
-
-
-def _case(module: Module, function: Function, file: Path) -> Case:
-    """An entry point with inputs with which it stays in bounds, ends and changes an output. Raises `LeftOut`."""
-    overrides = invented_inputs.override_values(module)
-    pipeline = module.pipeline(function.name, {**overrides}, GRANTED)
-    if not any(variable.space == "workgroup" for variable in pipeline.store_types):
-        raise LeftOut("no workgroup memory")
-    grid, reason = invented_inputs.grid(function, GRIDS), "no output changed"
-    for recipe in invented_inputs.RECIPES:
-        given = invented_inputs.bindings(pipeline, recipe)
-        run = bankshot.simulate(module, entry=function.name, grid=grid, bindings=given, overrides=overrides,
-                                probes=("bounds",), budget=BUDGET, replay=False)  # fmt: skip
-        if run.findings:
-            reason = "every input leaves its bounds or does not end"
-        elif any(bytes(after) != bytes(given[name]) for name, after in run.outputs.items()):
-            (plan,) = plans([file], Request(grid=grid, entry=function.name, arrays=given, overrides=overrides))
-            return plan.case(plan.shapes[0])
-    raise LeftOut(reason)
-
-
-def rows(name: str, case: Case) -> Iterator[Row]:
+def rows(name: str, case: Case, by: str) -> Iterator[Row]:
     """Compare each array with conflicts. Raises `LeftOut`."""
-    run = bankshot.simulate(case.kernel.source, probes=("banks",), replay=False, **case.launch)
+    run = bankshot.simulate(check_module(case.kernel), probes=("banks", "sectors", "lanes"), replay=False,
+                            device=DEVICE, **case.launch)  # fmt: skip
     conflicting = [each for each in dict.fromkeys(site.name for site in run.sites) if each and _excess(run, each)]
     if not conflicting:
         raise LeftOut("no bank conflicts")
-    start = time.perf_counter()
-    report = advise(case, Options(by="wavefronts"))
-    seconds = time.perf_counter() - start
+    report = advise(case, Options(DEVICE, by=by))
     for array in conflicting:
         found = [each for each in report.advice if each.array == array]
         accesses = array_of(case, run, array)
-        written, ideal = _wavefronts(run, array)
-        as_written = swizzle_costs(accesses)[()]
-        if as_written != written:
-            raise UsageError(f"{name}: {array}: brute force counts {as_written:,} wavefronts, the run {written:,}")
-        best = _by_force(run, accesses, found)
-        least = min([written, *(each.fewest.wavefronts for each in found)])
-        yield Row(f"{name}:{array}", written, ideal, least, best, all(each.exact for each in found), seconds)
+        counted, as_written = swizzle_costs(accesses)[()], _wavefronts(run, array)
+        if counted != as_written:
+            raise UsageError(f"{name}: {array}: brute force counts {counted:,} wavefronts, the run {as_written:,}")
+        made = _by_time(f"{name}:{array}", case, run, accesses, found) if by == "time" else _by_wavefronts(
+            f"{name}:{array}", run, accesses, found)  # fmt: skip
+        yield made
 
 
-def _by_force(run: Run, array: Array, found: list[Advice]) -> Layout:
-    taken = run.pipeline.workgroup_bytes
+def _by_wavefronts(name: str, run: Run, array: Array, found: list[Advice]) -> Row:
+    taken, written = run.pipeline.workgroup_bytes, _wavefronts(run, name.rpartition(":")[2])
     most = max(EVERYWHERE, taken) - taken + array.length * array.stride
     pitches = {each.written.pitch for each in found} - {0}
     values = {now: range(1, SPREAD + 1) if now <= SPREAD else range(now, now + SPREAD + 1) for now in pitches}
     work = sum(map(len, values.values())) * 10_000 * sum(len(each.addresses) for each in array.accesses)
     if work > MOST_WORK:
         raise TooLarge(f"{work:,} lanes")
-    return fewest(array, values.items(), most)
+    best, layouts = fewest(array, values.items(), most)
+    pitch = f"rows of {best.now} as {best.pitch}, " if best.pitch else ""
+    least = min([written, *(each.fewest.wavefronts for each in found)])
+    exact = all(each.exact for each in found)
+    return Row(name, written, least, best.wavefronts, layouts, f"{pitch}terms {list(best.terms)}", exact)
 
 
-def _wavefronts(run: Run, array: str) -> tuple[int, int]:
-    found = [site for site in run.sites if site.name == array]
-    return sum(s.shared_wavefronts for s in found), sum(s.shared_ideal_wavefronts for s in found)
+def _by_time(name: str, case: Case, run: Run, accesses: Array, found: list[Advice]) -> Row:
+    timed = with_times(find(DEVICE))
+    assert timed is not None
+    layouts = Layouts(check_module(case.kernel), run.pipeline, name.rpartition(":")[2])
+    if not layouts.indices:
+        raise LeftOut("its indices cannot be changed")
+    written = predict(run.work, timed).us
+    times: dict[float, str] = {written: "as written"}
+    known = terms(accesses.length, accesses.row or accesses.length, accesses.stride)
+    for shift, bits, left in known:
+        swizzle = Swizzle((Term(shift, bits, left),))
+        module = layouts.swizzled(Change(), swizzle, accesses.row).module(layouts.module)
+        swizzled = bankshot.simulate(module, probes=("banks", "sectors", "lanes"), replay=False, device=DEVICE,
+                                     **case.launch)  # fmt: skip
+        times.setdefault(predict(swizzled.work, timed).us, swizzle.text("index"))
+    least = min([written, *(each.best.us for each in found if each.best.us is not None)])
+    best = min(times)
+    return Row(name, written, least, best, 1 + len(known), times[best], all(each.exact for each in found))
+
+
+def _wavefronts(run: Run, array: str) -> int:
+    return sum(site.shared_wavefronts for site in run.sites if site.name == array)
 
 
 def _excess(run: Run, array: str) -> int:
-    written, ideal = _wavefronts(run, array)
-    return written - ideal
+    return _wavefronts(run, array) - sum(site.shared_ideal_wavefronts for site in run.sites if site.name == array)
 
 
 @click.group(cls=Guarded, invoke_without_command=True, context_settings={"allow_interspersed_args": True})
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--embedded", is_flag=True, help="Also search the string literals of other languages.")
-def main(folders: tuple[Path, ...], embedded: bool) -> None:
+@click.option("--by", type=click.Choice(BY), default="wavefronts", show_default=True)
+@click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="A macro, as hosts define it.")
+def main(folders: tuple[Path, ...], embedded: bool, by: str, defines: tuple[str, ...]) -> None:
     """Compare `bankshot advise` with brute force on the shaders in folders."""
+    macros = dict(each.split("=", 1) for each in defines)
     left_out: Counter[str] = Counter()
     compared: list[Row] = []
     shaders = [shader for collection in collect(folders, embedded) for shader in collection.shaders]
-    click.echo(f"{'written':>10}{'ideal':>10}{'advise':>10}{'force':>10}")
+    click.echo(f"{'written':>12}{'advise':>12}{'force':>12}{'layouts':>10}")
     with tempfile.TemporaryDirectory() as folder:
         for shader in shaders:
-            for name, case in cases(shader, Path(folder), left_out):
+            for name, case in cases(shader, Path(folder), left_out, macros):
                 try:
-                    for row in rows(name, case):
+                    for row in rows(name, case, by):
                         compared.append(row)
                         click.echo(row.line())
-                except (LeftOut, TooLarge) as reason:
-                    left_out["too many accesses" if isinstance(reason, TooLarge) else str(reason)] += 1
+                except LeftOut as reason:
+                    left_out[str(reason)] += 1
+                except TooLarge as reason:
+                    left_out["too many accesses"] += 1
+                    click.echo(f"{name}: {reason}", err=True)
                 except (UsageError, WgslError) as error:
                     left_out["an error"] += 1
                     click.echo(f"{name}: {error}", err=True)
-    different = sum(not row.equal for row in compared)
+    different = sum(row.differs for row in compared)
     kernels = len({row.name.rpartition(":")[0] for row in compared})
     click.echo(f"{len(compared)} arrays of {kernels} kernels in {len(shaders)} shaders; {different} differ")
     for reason, count in left_out.most_common():

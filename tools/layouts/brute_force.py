@@ -1,8 +1,9 @@
 """The fewest wavefronts that the accesses to a workgroup array can take, over every layout, each counted in full.
 
-A layout moves the rows of an array apart or together, and then swizzles its elements: `index ^ ((index >> shift) & mask)
-<< left`, with one such term, two or none. Nothing is left out because another layout seems better, and no code is
-shared with the search of `bankshot advise`; the rule of banks is that of docs/counting-rules.md, for an NVIDIA GPU.
+A layout moves the rows of an array apart or together, and then swizzles its elements, by
+`index ^ ((index >> shift) & mask) << left` with one such term, two or none. Nothing is left out because another layout
+seems better, and no code is shared with the search of `bankshot advise`. The rule of banks is that of
+docs/counting-rules.md, for an NVIDIA GPU.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Layout:
 
 
 def array_of(case: Case, run: Run, name: str, most: int = 1 << 21) -> Array:
-    """Record the accesses to an array. `run`: of the case. Raises `TooLarge` if lanes access it more than `most` times."""
+    """Record the accesses to an array. `run`: of the case. Raises `TooLarge` for more than `most` accesses of lanes."""
     sites, size = run.program.sites, run.device.subgroup_size
     wanted = [number for number, site in enumerate(sites) if site.variable == name and site.is_work]
     rows = size * sum(site.shared_requests for site in run.sites if site.name == name)
@@ -86,11 +87,10 @@ def array_of(case: Case, run: Run, name: str, most: int = 1 << 21) -> Array:
     if log.missed:
         raise TooLarge(f"more than {rows:,} accesses to {name}")
     held = next(type_ for variable, type_ in run.pipeline.store_types.items() if variable.name == name)
-    length, row = 1, 0
+    length, row, stride = 1, 0, 0
     while isinstance(held, types.Array):
         assert isinstance(held.count, int)
-        row, length, outer, held = held.count, length * held.count, held, held.elem
-        stride = types.stride_of(outer)
+        row, length, stride, held = held.count, length * held.count, types.stride_of(held), held.elem
     lanes = prod(run.pipeline.workgroup_size)
     found = (r for part in by_workgroup(log.rows, lanes) for r in requests(part, log.probes, sites, size, lanes))
     accesses = Counter(
@@ -183,15 +183,14 @@ def _costs(
 
 def terms(length: int, row: int, stride: int) -> list[tuple[int, int, int]]:
     """Every term, as shift, bits and left, that adds higher bits of an index to lower ones which choose a bank, moves
-    whole words, and permutes the elements of each row."""
-    rows = np.arange(length).reshape(-1, row)
+    whole words, and permutes the elements of each aligned block, which the rows are made of."""
+    index = np.arange(length)
     found: list[tuple[int, int, int]] = []
     for shift in range(1, length.bit_length()):
         for left in range(MOST_BITS):
             for bits in range(1, MOST_BITS + 1 - left):
-                moved = rows ^ term_of(rows, (shift, bits, left))
-                permutes = left + bits <= shift and (np.sort(moved, axis=1) == rows).all()
-                if permutes and (1 << left) * stride >= WORD and (moved != rows).any():
+                in_blocks = left + bits <= shift and row % (1 << left + bits) == 0
+                if in_blocks and (1 << left) * stride >= WORD and term_of(index, (shift, bits, left)).any():
                     found.append((shift, bits, left))
     return found
 
@@ -212,7 +211,7 @@ def swizzle_costs(array: Array) -> dict[tuple[tuple[int, int, int], ...], int]:
 
 
 def with_pitch(array: Array, now: int, pitch: int) -> Array | None:
-    """The array with rows of `now` elements that become rows of `pitch`; None where two elements in use would be one."""
+    """The array with rows of `pitch` elements in place of `now`; None where two elements in use would be one."""
     elements = array.elements
     if len(np.unique(_moved(elements, now, pitch))) < len(elements) or pitch < 1:
         return None
@@ -231,19 +230,19 @@ def _moved(elements: Integers, now: int, pitch: int) -> Integers:
     return elements // now * pitch + elements % now
 
 
-def fewest(array: Array, pitches: Iterable[tuple[int, Iterable[int]]], most_bytes: int) -> Layout:
-    """The layout with the fewest wavefronts, of those whose array takes at most `most_bytes`. `pitches`: the elements
-    of a row as written, and the values to try in their place."""
+def fewest(array: Array, pitches: Iterable[tuple[int, Iterable[int]]], most_bytes: int) -> tuple[Layout, int]:
+    """The layout with the fewest wavefronts, of those whose array takes at most `most_bytes`, and how many those are.
+    `pitches`: the elements of a row as written, and the values to try in their place."""
     found = [_fewest(array, 0, 0)]
     for now, values in pitches:
         for value in values:
             moved = with_pitch(array, now, value)
             if value != now and moved is not None and moved.length * moved.stride <= most_bytes:
                 found.append(_fewest(moved, now, value))
-    return min(found, key=lambda each: each.wavefronts)
+    return min((each for each, _ in found), key=lambda each: each.wavefronts), sum(count for _, count in found)
 
 
-def _fewest(array: Array, now: int, pitch: int) -> Layout:
+def _fewest(array: Array, now: int, pitch: int) -> tuple[Layout, int]:
     costs = swizzle_costs(array)
     best = min(costs, key=lambda swizzle: (costs[swizzle], len(swizzle)))
-    return Layout(costs[best], now, pitch, best)
+    return Layout(costs[best], now, pitch, best), len(costs)
