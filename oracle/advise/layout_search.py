@@ -113,8 +113,10 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
         raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
     if bench.written_bytes > bench.most_bytes:
         advice = fitting(advice, bench.written_bytes, bench.most_bytes)
-        reasons += [_none_accepted(each.array, too_large(bench.most_bytes)) for each in advice if not each.accepted]
+        arrays = {each.array for each in advice}
         advice = [each for each in advice if each.accepted]
+        without = arrays - {each.array for each in advice}
+        reasons += [_none_accepted(array, too_large(bench.most_bytes)) for array in sorted(without)]
     better = best_of_arrays([each for each in advice if not each.ok])
     together = bench.together([(each.array, each.best.change) for each in better]) if len(better) > 1 else None
     fewest = _fewest(bench, advice) if any(each.slower for each in advice) else None

@@ -102,6 +102,53 @@ def test_the_layout_with_the_fewest_wavefronts_is_that_of_each_array_over_all_it
     assert [(array, trial.wavefronts, trial.us) for array, trial in found] == [("t", 30, 9.0), ("u", 45, 11.0)]
 
 
+# Layouts of arrays as (microseconds, wavefronts, bytes) of the text with each alone, the first as written: 400 bytes.
+EITHER = {"t": [(10, 4, 400), (12, 8, 300)], "u": [(10, 4, 400), (11, 8, 300)]}
+FITTING = {
+    "the array that costs least to change": (EITHER, 300, [0, 1]),
+    "both where one alone does not fit": (EITHER, 299, [1, 1]),
+    "none where all do not fit": (EITHER, 199, None),
+    "of those as cheap the fewest changes": (
+        {"t": [(10, 4, 400), (10, 4, 300)], "u": [(10, 4, 400), (10, 4, 300)]}, 300, [1, 0]),
+    "more memory for one that others make room for": (
+        {"t": [(10, 9, 400), (7, 4, 450)], "u": [(10, 4, 400), (11, 8, 200)]}, 300, [1, 1]),
+    "of those as fast the fewest wavefronts": (
+        {"t": [(10, 4, 400), (10.05, 8, 300)], "u": [(10, 4, 400), (10.01, 9, 300)]}, 300, [1, 0]),
+    "without times the fewest wavefronts": (
+        {"t": [(None, 4, 400), (None, 9, 300)], "u": [(None, 4, 400), (None, 8, 300)]}, 300, [0, 1]),
+    "one array": ({"t": [(10, 4, 400), (12, 8, 300), (11, 8, 350)]}, 350, [2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FITTING)
+def test_the_layouts_that_fit_into_less_memory_together(name: str) -> None:
+    arrays, most, chosen = FITTING[name]
+    advice = [
+        Advice(
+            array, "P", (), tuple(Trial(n, us=us, wavefronts=cost, bytes=size) for n, (us, cost, size) in enumerate(s))
+        )
+        for array, s in arrays.items()
+    ]
+    found = layout_choice.fitting(advice, 400, most)
+    if chosen is None:
+        assert [each.accepted for each in found] == [[], []]
+    else:
+        assert [each.best.pitch for each in found] == chosen
+        assert 400 + sum(each.best.bytes - 400 for each in found) <= most
+
+
+def test_a_refused_layout_says_whether_other_arrays_take_the_memory() -> None:
+    two = [replace(made((10.0, 4), (12.0, 8)), array=array) for array in "tu"]
+    two = [replace(each, trials=(each.trials[0], replace(each.trials[1], bytes=300))) for each in two]
+    words = "more than 300 bytes of workgroup memory"
+    both, one = layout_choice.fitting(two, 400, 300), layout_choice.fitting(two[:1], 400, 300)
+    assert {trial.refused for each in both for trial in each.trials} == {
+        None,
+        f"{words}, beside the layouts of other arrays",
+    }
+    assert one[0].trials[0].refused == words
+
+
 @pytest.mark.parametrize(
     ("us", "words"),
     [((100.0, 80.0), "predicted to be 25.0% slower at this size"), ((200.0, 100.0), ""), ((), "")],
