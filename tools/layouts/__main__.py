@@ -2,7 +2,7 @@
 
 Shaders are found as `bankshot corpus` finds them, and get generated inputs that keep accesses in bounds and change an
 output. A row for each workgroup array with bank conflicts: what it takes as written, the least that `advise` finds, and
-the least of brute force. The exit status is 1 if one differs. What is not compared is counted by reason.
+the least of brute force. The exit status is 1 if one differs. What is not compared is counted by reason; equal texts are compared once.
 
 By wavefronts, brute force counts every layout: the rows as written and with each value of each pitch that `advise`
 names, each with every swizzle. By time, it runs the text with each swizzle of one term, and compares predicted times;
@@ -27,11 +27,13 @@ from bankshot.oracle.advise.layout_search import BY, SPREAD, Options, advise
 from bankshot.oracle.advise.swizzles import Swizzle, Term
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.corpus.corpus_survey import collect
+from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.device_files import find, with_times
 from bankshot.sim.models.time_model import predict
+from bankshot.sim.wgsl import types
 
 from .brute_force import Array, TooLarge, array_of, fewest, swizzle_costs, terms
 from .generated_cases import LeftOut, cases
@@ -78,7 +80,9 @@ def rows(name: str, case: Case, by: str) -> Iterator[Row]:
     """Compare each array with conflicts. Raises `LeftOut`."""
     run = bankshot.simulate(check_module(case.kernel), probes=("banks", "sectors", "lanes"), replay=False,
                             device=DEVICE, **case.launch)  # fmt: skip
-    conflicting = [each for each in dict.fromkeys(site.name for site in run.sites) if each and _excess(run, each)]
+    stored = run.pipeline.store_types.items()
+    arrays = [v.name for v, type_ in stored if v.space == "workgroup" and isinstance(type_, types.Array)]
+    conflicting = [each for each in arrays if _excess(run, each)]
     if not conflicting:
         raise LeftOut("no bank conflicts")
     report = advise(case, Options(DEVICE, by=by))
@@ -146,10 +150,13 @@ def main(folders: tuple[Path, ...], embedded: bool, by: str, defines: tuple[str,
     macros = dict(each.split("=", 1) for each in defines)
     left_out: Counter[str] = Counter()
     compared: list[Row] = []
-    shaders = [shader for collection in collect(folders, embedded) for shader in collection.shaders]
+    shaders: dict[str, Shader] = {}  # by text
+    for collection in collect(folders, embedded):
+        for shader in collection.shaders:
+            shaders.setdefault(shader.text, shader)
     click.echo(f"{'written':>12}{'advise':>12}{'force':>12}{'layouts':>10}")
     with tempfile.TemporaryDirectory() as folder:
-        for shader in shaders:
+        for shader in shaders.values():
             for name, case in cases(shader, Path(folder), left_out, macros):
                 try:
                     for row in rows(name, case, by):
