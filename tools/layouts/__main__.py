@@ -2,7 +2,8 @@
 
 Shaders are found as `bankshot corpus` finds them, and get generated inputs that keep accesses in bounds and change an
 output. A row for each workgroup array with bank conflicts: what it takes as written, the least that `advise` finds, and
-the least of brute force. The exit status is 1 if one differs. What is not compared is counted by reason; equal texts are compared once.
+the least of brute force. The exit status is 1 if one differs. What is not compared is counted by reason; equal texts
+are compared once.
 
 By wavefronts, brute force counts every layout: the rows as written and with each value of each pitch that `advise`
 names, each with every swizzle. By time, it runs the text with each swizzle of one term, and compares predicted times;
