@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from ...sim.cures.patches import Patch, patch_of
+from ...sim.cures.patches import Patch
 from ...sim.device_files import find, with_times
 from ...sim.fast_dataclass import frozen
 from ...sim.models.time_model import predict
 from ...sim.wgsl import types as t
 from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.diagnostics import WgslError
-from ...sim.wgsl.text_edits import Replacement
 from ..errors import UsageError
 from ..gpu_counters.access_trace import by_workgroup, record, requests
 from ..gpu_counters.wgsl_probes import workgroup_shift
@@ -33,7 +32,8 @@ from ..judge.case_run import Say
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from ..patch_files import write_patch
-from .advice import ALIKE, Advice, AdviceReport, Rewritten, Trial, how_slow
+from .advice import Advice, AdviceReport, Rewritten, Trial, how_slow
+from .advised_patch import patch_of_change
 from .array_layouts import Change, Layouts, Pitch, counts_of, has_arrays, rows_of
 from .bank_patterns import Patterns, patterns_of
 from .layout_choice import best_of_arrays, cheapest, fewest_of_arrays, fitting, too_large
@@ -79,14 +79,6 @@ class Options:
     by: str = "time"  # one of `BY`
 
 
-@frozen
-class _Better:
-    """A change for the better, as a proposal for the files."""
-
-    words: str
-    replacements: tuple[Replacement, ...]
-
-
 def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply: bool = False) -> AdviceReport:
     """Try the layouts of the case's workgroup arrays. `apply`: change the files.
 
@@ -102,6 +94,9 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
         reasons = [f"{bench.run.pipeline.entry.name} uses no array in workgroup memory"]
     advice: list[Advice] = []
     for array in arrays if options.array is None else [options.array]:
+        if not bench.sites([array]):
+            reasons.append(f"{array} is not accessed with these data, so that its layout makes no difference")
+            continue
         layouts = Layouts(bench.module, bench.run.pipeline, array)
         found = list(_of_array(layouts, bench, options, say, reasons))
         advice += found
@@ -122,7 +117,8 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
     fewest = _fewest(bench, advice) if any(each.slower for each in advice) else None
     tried = _rewritten(bench, say) if options.array is None and options.pitch is None else ()
     change = cheapest(bench.run.counters, better, together, tried, bench.most_bytes)
-    patch = _patch(case, bench, change, reasons) if change else Patch({})
+    any_array = Layouts(bench.module, bench.run.pipeline, bench.arrays[0]) if change else None
+    patch = patch_of_change(case, any_array, change, reasons) if change and any_array else Patch({})
     written = write_patch(patch) if apply else ()
     reasons = list(dict.fromkeys(reasons))
     taken = [bench.written_bytes, *([bench.bytes(change)] if change else [])]
@@ -143,15 +139,6 @@ def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
     layouts = [Layouts(bench.module, bench.run.pipeline, array) for array in bench.arrays]
     say("trying other changes")
     return tuple(bench.rewritten(each) for each in rewrites(layouts, bench.run.pipeline))
-
-
-def _patch(case: Case, bench: _Bench, change: Change, reasons: list[str]) -> Patch:
-    """Return the change of the files. Values of overrides become their defaults, unless the case gives them."""
-    overrides = dict(change.overrides)
-    for name in case.overrides.keys() & overrides.keys():
-        reasons.append(f"set {name} = {overrides.pop(name)} where {case.kernel.name} gets its overrides")
-    defaults = Layouts(bench.module, bench.run.pipeline, bench.arrays[0]).defaults(overrides)
-    return patch_of(bench.module.source, [_Better("the change", (change + defaults).replacements())])
 
 
 def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reasons: list[str]) -> Iterator[Advice]:
@@ -383,7 +370,7 @@ class _Bench:
         if refused is None and (costs == before or any(map(gt, costs, before))):
             refused = "no fewer wavefronts and sectors"
         us = self.us_of(run) if refused is None else None
-        if us is not None and (written := self.us_of(self.run)) and us > ALIKE * written:
+        if us is not None and (written := self.us_of(self.run)) and us > written:
             refused = f"{_saved(before, costs)}, but is {how_slow(us, written)}"
         refused = refused or self._new_finding(module, {})
         wavefronts, sectors = map(int, costs)

@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import bankshot
 from bankshot.oracle.advise import layout_choice, layout_search
 from bankshot.oracle.advise.advice import Advice, AdviceReport, Rewritten, Trial
 from bankshot.oracle.advise.array_layouts import Change
@@ -43,6 +45,10 @@ def advise(shader: Path, device: str, *options: str) -> str:
 def test_times_before_and_after_are_shown(shader: Path) -> None:
     (line,) = [each for each in advise(shader, "nvidia-h200").splitlines() if "predicted time on nvidia-h200: " in each]
     assert line.endswith(" us with the change")
+    zeros = np.zeros(819_200, np.float32)
+    run = bankshot.simulate(SHADER, grid=800, bindings={"x": zeros, "y": zeros}, device="nvidia-h200")
+    parts = run.predicted_time.parts
+    assert f" us, mostly {max(parts, key=parts.__getitem__)}; " in line
 
 
 def test_a_better_layout_is_predicted_to_be_faster(shader: Path) -> None:
@@ -159,8 +165,17 @@ def test_layouts_with_the_fewest_wavefronts_are_compared_with_the_change_that_is
 
 
 def test_of_layouts_that_take_as_long_the_one_with_fewest_wavefronts_is_best() -> None:
-    assert made((10.0, 90), (10.09, 30), (10.2, 20)).best.pitch == 1  # within a percent, and not
+    assert made((11.0, 90), (10.0, 50), (10.09, 30), (10.2, 20)).best.pitch == 2  # within a percent, and not
     assert made((10.0, 90), (10.0, 90)).ok
+
+
+def test_a_layout_is_not_better_than_the_text_if_it_is_predicted_to_be_slower() -> None:
+    """However little: the change would save wavefronts that cost no time."""
+    found = made((10.0, 90), (10.001, 30))
+    assert (found.ok, found.slower) == (True, True)
+    assert made((10.0, 90), (10.0, 30)).best.pitch == 1
+    without = replace(found, trials=(replace(found.trials[0], refused="more than 300 bytes"), found.trials[1]))
+    assert without.best.pitch == 1  # the text is none to choose
 
 
 def test_without_times_wavefronts_decide() -> None:
