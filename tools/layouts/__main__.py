@@ -6,8 +6,8 @@ the least of brute force. The exit status is 1 if one differs. What is not compa
 are compared once.
 
 By wavefronts, brute force counts every layout: the rows as written and with each value of each pitch that `advise`
-names, each with every swizzle. By time, it runs the text with each swizzle of one term, and compares the shortest predicted
-times; `advise` may find a shorter one, and takes as equal what is within 1%.
+names, each with every swizzle. By time, it runs the text with each swizzle of one term, and compares the shortest
+predicted times; `advise` may find a shorter one, and takes as equal what is within 1%.
 """
 
 from __future__ import annotations
