@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...sim.cures.patches import Patch
 from ...sim.fast_dataclass import frozen
+from ...sim.models.time_model import predict
 from ..judge.coverage import CaseOutcome, Compared
 from .array_layouts import Change
 from .limits import Residency, Stride
@@ -95,10 +96,12 @@ class Advice:
         return self._cheapest([trial for trial in self.accepted if trial.swizzle is None])
 
     def _cheapest(self, trials: list[Trial]) -> Trial:
-        """The trial with the shortest predicted time, where it is known; of those that take as long, the one with the
-        least cost."""
+        """The trial with the shortest predicted time, where it is known; of those that take as long, and no longer than
+        the text as written, the one with the least cost."""
         least = min((trial.us for trial in trials if trial.us is not None), default=0.0)
-        return min((trial for trial in trials if no_slower(trial.us, least)), key=self._cost)
+        known = self.written.us if self.written.refused is None else None
+        most = ALIKE * least if known is None else min(ALIKE * least, max(known, least))
+        return min((trial for trial in trials if trial.us is None or trial.us <= most), key=self._cost)
 
     def _cost(self, trial: Trial) -> tuple[int, bool, int]:
         """What the search minimizes among equally fast layouts: wavefronts, then memory that is added. Narrower rows
@@ -169,6 +172,11 @@ class AdviceReport:
     predicted_us: tuple[float, ...] = ()
     timed_as: Device | None = None
     fewest: Trial | None = None
+
+    @property
+    def limiter(self) -> str:
+        """The unit that takes most of the predicted time of the text as written, "" where no profile predicts it."""
+        return predict(self.run.work, self.timed_as).limiter if self.timed_as and self.predicted_us else ""
 
     @property
     def slowdown(self) -> str:

@@ -185,7 +185,7 @@ class Layouts:
             return None
         span = size.span
         return Pitch(
-            f"row length of {self.array}", self.counts[-1], lambda to: Change(((span, str(to)),)), of_rows=True
+            f"row length of {self.array}", self.counts[-1], lambda to: Change(((span, str(to)),)), least=1, of_rows=True
         )
 
     @property
@@ -222,7 +222,7 @@ class Layouts:
             edits = tuple((node.span, self._with_factor(node, text, factor)) for node in placed)
             return Change((*edits, (size.span, f"({written}) / {text} * {factor}")))
 
-        return Pitch(f"{text} in indices of {self.array}", now, to, moved=self._mover(now))
+        return Pitch(f"{text} in indices of {self.array}", now, to, least=1, moved=self._mover(now))
 
     def hidden(self, pitch: int, width: int) -> list[Pitch]:
         """Return the pitch of an array whose rows of `pitch` elements, `width` of them in use, no constant in its

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
+from operator import le
 from typing import TYPE_CHECKING
 
+from ...sim.fast_dataclass import frozen
 from .advice import no_slower
 
 if TYPE_CHECKING:
@@ -20,22 +22,77 @@ def too_large(most_bytes: int) -> str:
 
 
 def fitting(advice: Sequence[Advice], written: int, most_bytes: int) -> list[Advice]:
-    """Refuse each layout that does not fit, even where all other arrays have the layout that takes least.
+    """Refuse each layout that takes more memory than that of its array in the best choice of one for each array that
+    fits, and all where none does.
 
     `written`: the bytes that the text takes, from which the bytes of each trial differ by those of its array.
     """
-    saved: dict[str, int] = {}
-    for each in advice:
-        saved[each.array] = max([saved.get(each.array, 0), *(written - trial.bytes for trial in each.accepted)])
+    chosen = _best_that_fit(advice, written, most_bytes)
+    alone, beside = too_large(most_bytes), f"{too_large(most_bytes)}, beside the layouts of other arrays"
     found: list[Advice] = []
     for each in advice:
-        most = most_bytes + sum(saved.values()) - saved[each.array]
+        most = chosen[each.array].bytes if chosen else 0
+        words = beside if chosen and len(chosen) > 1 else alone
         trials = (
-            replace(trial, refused=too_large(most_bytes)) if trial.refused is None and trial.bytes > most else trial
+            replace(trial, refused=words) if trial.refused is None and trial.bytes > most else trial
             for trial in each.trials
         )
         found.append(replace(each, trials=tuple(trials)))
     return found
+
+
+def _best_that_fit(advice: Sequence[Advice], written: int, most_bytes: int) -> dict[str, Trial] | None:
+    """Return the layout of each array of the fastest choice that takes at most `most_bytes`; of those as fast, the one
+    with the fewest wavefronts, then the fewest changes. None where none fits. Times that layouts save are added up."""
+    choices = [_Choice((), 0.0, 0, 0, written)]
+    for array in dict.fromkeys(each.array for each in advice):
+        pitches = [each for each in advice if each.array == array]
+        text = pitches[0].written
+        trials = [t for each in pitches for t in each.accepted if t is text or t is not each.written]
+        choices = [each.with_one(array, trial, text, written) for each in choices for trial in trials]
+        choices = _not_worse(choices)
+    fit = [each for each in choices if each.bytes <= most_bytes]
+    if not fit:
+        return None
+    now = max([0.0, *(each.written.us or 0.0 for each in advice)])
+    least = now + min(each.us for each in fit)
+    fastest = [each for each in fit if no_slower(now + each.us, least)]
+    return dict(min(fastest, key=lambda each: (each.wavefronts, each.changes, each.bytes)).trials)
+
+
+@frozen
+class _Choice:
+    """A layout for each of some arrays: the microseconds that they add, their wavefronts, how many are not as written,
+    and the bytes of the text."""
+
+    trials: tuple[tuple[str, Trial], ...]
+    us: float
+    wavefronts: int
+    changes: int
+    bytes: int
+
+    def with_one(self, array: str, trial: Trial, text: Trial, written: int) -> _Choice:
+        """Return the choice with a layout of one more array. `text`: as written; `written`: the bytes of the text."""
+        return _Choice(
+            (*self.trials, (array, trial)),
+            self.us + (0.0 if trial.us is None or text.us is None else trial.us - text.us),
+            self.wavefronts + trial.wavefronts,
+            self.changes + (trial is not text),
+            self.bytes + trial.bytes - written,
+        )
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        return self.us, self.wavefronts, self.changes
+
+
+def _not_worse(choices: Iterable[_Choice]) -> list[_Choice]:
+    """Leave out each choice than which another takes no more bytes, time, wavefronts and changes."""
+    kept: list[_Choice] = []
+    for each in sorted(choices, key=lambda each: (each.bytes, each.costs)):
+        if not any(all(map(le, other.costs, each.costs)) for other in kept):
+            kept.append(each)
+    return kept
 
 
 def best_of_arrays(better: Sequence[Advice]) -> list[Advice]:

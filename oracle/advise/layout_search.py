@@ -14,17 +14,17 @@ from dataclasses import replace
 from functools import reduce
 from math import prod
 from operator import add, gt
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from ...sim.cures.patches import Patch, patch_of
+from ...sim.cures.patches import Patch
 from ...sim.device_files import find, with_times
 from ...sim.fast_dataclass import frozen
 from ...sim.models.time_model import predict
 from ...sim.wgsl import types as t
+from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.diagnostics import WgslError
-from ...sim.wgsl.text_edits import Replacement
 from ..errors import UsageError
 from ..gpu_counters.access_trace import by_workgroup, record, requests
 from ..gpu_counters.wgsl_probes import workgroup_shift
@@ -32,13 +32,14 @@ from ..judge.case_run import Say
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from ..patch_files import write_patch
-from .advice import ALIKE, Advice, AdviceReport, Rewritten, Trial, how_slow
+from .advice import Advice, AdviceReport, Rewritten, Trial, how_slow
+from .advised_patch import patch_of_change
 from .array_layouts import Change, Layouts, Pitch, counts_of, has_arrays, rows_of
 from .bank_patterns import Patterns, patterns_of
 from .layout_choice import best_of_arrays, cheapest, fewest_of_arrays, fitting, too_large
 from .limits import Stride, residency, scattered, strides
 from .rewrites import Rewrite, rewrites
-from .swizzle_choice import Space
+from .swizzle_choice import Cost, Space, fewer
 from .swizzles import Swizzle
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ _ROWS_OF_STRIDES = 1 << 14  # recorded of the first workgroup
 _ROWS_OF_ALL = 1 << 20  # recorded of all workgroups, else of the first
 _MOST_WORK = 1 << 28  # addresses that a search of the swizzles of all pitches looks at
 _Recorded = tuple[Patterns, int, bool]  # of all workgroups, or of the first
-_Chosen = tuple[Trial, Swizzle | None, bool]  # as `best_of_pitches` says
+_T = TypeVar("_T")
 BY = ("time", "wavefronts")
 SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
@@ -78,14 +79,6 @@ class Options:
     by: str = "time"  # one of `BY`
 
 
-@frozen
-class _Better:
-    """A change for the better, as a proposal for the files."""
-
-    words: str
-    replacements: tuple[Replacement, ...]
-
-
 def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply: bool = False) -> AdviceReport:
     """Try the layouts of the case's workgroup arrays. `apply`: change the files.
 
@@ -101,6 +94,9 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
         reasons = [f"{bench.run.pipeline.entry.name} uses no array in workgroup memory"]
     advice: list[Advice] = []
     for array in arrays if options.array is None else [options.array]:
+        if not bench.sites([array]):
+            reasons.append(f"{array} is not accessed with these data, so that its layout makes no difference")
+            continue
         layouts = Layouts(bench.module, bench.run.pipeline, array)
         found = list(_of_array(layouts, bench, options, say, reasons))
         advice += found
@@ -112,14 +108,17 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None, *, apply
         raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
     if bench.written_bytes > bench.most_bytes:
         advice = fitting(advice, bench.written_bytes, bench.most_bytes)
-        reasons += [_none_accepted(each.array, too_large(bench.most_bytes)) for each in advice if not each.accepted]
+        arrays = {each.array for each in advice}
         advice = [each for each in advice if each.accepted]
+        without = arrays - {each.array for each in advice}
+        reasons += [_none_accepted(array, too_large(bench.most_bytes)) for array in sorted(without)]
     better = best_of_arrays([each for each in advice if not each.ok])
     together = bench.together([(each.array, each.best.change) for each in better]) if len(better) > 1 else None
     fewest = _fewest(bench, advice) if any(each.slower for each in advice) else None
     tried = _rewritten(bench, say) if options.array is None and options.pitch is None else ()
     change = cheapest(bench.run.counters, better, together, tried, bench.most_bytes)
-    patch = _patch(case, bench, change, reasons) if change else Patch({})
+    any_array = Layouts(bench.module, bench.run.pipeline, bench.arrays[0]) if change else None
+    patch = patch_of_change(case, any_array, change, reasons) if change and any_array else Patch({})
     written = write_patch(patch) if apply else ()
     reasons = list(dict.fromkeys(reasons))
     taken = [bench.written_bytes, *([bench.bytes(change)] if change else [])]
@@ -140,15 +139,6 @@ def _rewritten(bench: _Bench, say: Say) -> tuple[Rewritten, ...]:
     layouts = [Layouts(bench.module, bench.run.pipeline, array) for array in bench.arrays]
     say("trying other changes")
     return tuple(bench.rewritten(each) for each in rewrites(layouts, bench.run.pipeline))
-
-
-def _patch(case: Case, bench: _Bench, change: Change, reasons: list[str]) -> Patch:
-    """Return the change of the files. Values of overrides become their defaults, unless the case gives them."""
-    overrides = dict(change.overrides)
-    for name in case.overrides.keys() & overrides.keys():
-        reasons.append(f"set {name} = {overrides.pop(name)} where {case.kernel.name} gets its overrides")
-    defaults = Layouts(bench.module, bench.run.pipeline, bench.arrays[0]).defaults(overrides)
-    return patch_of(bench.module.source, [_Better("the change", (change + defaults).replacements())])
 
 
 def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reasons: list[str]) -> Iterator[Advice]:
@@ -177,15 +167,16 @@ def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say, reaso
         complete = True
         for start in (trials[0], narrowest)[: 1 + (narrowest is not trials[0])]:
             if start.excess and layouts.indices:
-                swizzle, whole = bench.best_swizzle(array, start)
+                swizzles, whole = bench.best_swizzles(array, start)
                 complete &= whole
-                trials += [bench.swizzled(layouts, start, swizzle)] if swizzle else []
+                trials += [bench.swizzled(layouts, start, swizzle) for swizzle in swizzles]
         others = [trial for trial in accepted if trial not in (trials[0], narrowest)]
-        least = min((trial for trial in trials if trial.refused is None), key=lambda trial: trial.wavefronts)
+        known = accepted if bench.timed_as else [trial for trial in trials if trial.refused is None]
+        least = min(known, key=lambda trial: trial.wavefronts)
         if others and least.excess and layouts.indices:
-            start, swizzle, searched = bench.best_of_pitches(array, narrowest, others, least.wavefronts)
+            chosen, searched = bench.best_of_pitches(array, narrowest, others, least.wavefronts)
             complete &= searched
-            trials += [bench.swizzled(layouts, start, swizzle)] if swizzle else []
+            trials += [bench.swizzled(layouts, start, swizzle) for start, swizzle in chosen]
         if len(trials) > 1:
             yield Advice(array, pitch.name if pitch else "", bench.sites([array]), tuple(trials), complete)
 
@@ -272,7 +263,7 @@ class _Bench:
     def bytes(self, change: Change) -> int:
         """Return the workgroup memory of the text with a change."""
         overrides: dict[str | int, Any] = {**self._case.overrides, **change.overrides}
-        return change.module(self.module).pipeline(self._case.kernel.entry, overrides).workgroup_bytes
+        return change.module(self.module).pipeline(self._case.kernel.entry, overrides, GRANTED).workgroup_bytes
 
     def us_of(self, run: Run) -> float | None:
         """Return the predicted time of a run; None where no profile predicts it."""
@@ -379,36 +370,41 @@ class _Bench:
         if refused is None and (costs == before or any(map(gt, costs, before))):
             refused = "no fewer wavefronts and sectors"
         us = self.us_of(run) if refused is None else None
-        if us is not None and (written := self.us_of(self.run)) and us > ALIKE * written:
+        if us is not None and (written := self.us_of(self.run)) and us > written:
             refused = f"{_saved(before, costs)}, but is {how_slow(us, written)}"
         refused = refused or self._new_finding(module, {})
         wavefronts, sectors = map(int, costs)
         excess = wavefronts - int(run.counters["shared_ideal_wavefronts"])
         return Rewritten(words, change, wavefronts, excess, sectors, run.pipeline.workgroup_bytes, us, refused)
 
-    def best_swizzle(self, array: str, trial: Trial) -> tuple[Swizzle | None, bool]:
-        """Return the swizzle of a trial's text with the fewest wavefronts, if one saves any; and whether the accesses
-        of all workgroups decided, not of the first alone.
-
-        Among equals, the simplest.
-        """
+    def best_swizzles(self, array: str, trial: Trial) -> tuple[list[Swizzle], bool]:
+        """Return the swizzles of a trial's text to run, and whether the accesses of all workgroups decided, not of the
+        first alone: the one with the fewest wavefronts, if one saves any, and where times decide those with fewer
+        operations, too."""
         patterns, length, whole = self._patterns(array, trial)
-        return Space(patterns, length, trial.row or length).best()[0], whole
+        return [swizzle for swizzle, _ in self._to_run(Space(patterns, length, trial.row or length).best())], whole
 
-    def best_of_pitches(self, array: str, base: Trial, others: Sequence[Trial], least: int) -> _Chosen:
-        """Return the layout of `others` and its swizzle with the fewest wavefronts, if fewer than `least`; and whether
-        all were searched, by the accesses of all workgroups to the layout `base`."""
+    def best_of_pitches(
+        self, array: str, base: Trial, others: Sequence[Trial], least: int
+    ) -> tuple[list[tuple[Trial, Swizzle]], bool]:
+        """Return the layouts of `others` and their swizzles to run, as `best_swizzles` does, if they take fewer
+        wavefronts than `least`; and whether all were searched, by the accesses of all workgroups to `base`."""
         recorded = self._patterns(array, base)
-        start, best, complete, work = base, None, recorded[2], 0
+        found: list[tuple[Trial, Cost]] = []
+        complete, work = recorded[2], 0
         for trial in others:
             patterns, length, whole = self._moved(array, base, trial, recorded)
             space = Space(patterns, length, trial.row or length)
             work, complete = work + space.work, complete and whole
             if work > _MOST_WORK:
-                return start, best, False
-            swizzle, least = space.best(least)
-            start, best = (trial, swizzle) if swizzle else (start, best)
-        return start, best, complete
+                complete = False
+                break
+            found += [(trial, each) for each in space.best()]
+        chosen = self._to_run(fewer(found, lambda each: each[1], least))
+        return [(trial, swizzle) for trial, (swizzle, _) in chosen], complete
+
+    def _to_run(self, best: list[_T]) -> list[_T]:
+        return best if self.timed_as else best[-1:]
 
     def _moved(self, array: str, base: Trial, trial: Trial, recorded: _Recorded) -> _Recorded:
         """Return the accesses of `base` in another layout's rows, or that layout's own if more than rows move."""
@@ -428,7 +424,8 @@ class _Bench:
         rows = patterns.padded_rows(length)
         if rows and row % rows[0] == 0 and (len(layouts.counts) == 1 or rows[0] < row):
             return layouts.hidden(*rows)
-        if Space(patterns, length, row if len(layouts.counts) > 1 else length).best()[1] == patterns.ideal:
+        swizzles = Space(patterns, length, row if len(layouts.counts) > 1 else length).best()
+        if min([patterns.wavefronts(), *(cost for _, cost in swizzles)]) == patterns.ideal:
             return []  # a swizzle of the text ends all conflicts
         least, best = patterns.wavefronts(), 0
         for pitch in sorted(each for each in layouts.factors if 2 < each < row and row % each == 0):

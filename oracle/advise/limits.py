@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -21,19 +22,26 @@ MOST_PLACES = 3  # whose strides are shown
 
 @frozen
 class Stride:
-    """How far apart adjacent lanes access memory at a place: `bytes`, None where it is not the same for all of them."""
+    """How far apart adjacent lanes access memory at a place: `bytes`, None where no distance is that of most of them.
+    `mostly`: it is not the same for all."""
 
     site: SourceSite
     bytes: int | None
+    mostly: bool = False
 
     @property
     def words(self) -> str:
         place = f"{self.site.kind} of {self.site.variable} in line {self.site.line}"
         if self.bytes is None:
             return f"{place}: the distance between the addresses of adjacent lanes varies"
+        lanes = f"{'most ' if self.mostly else ''}adjacent lanes"
+        if self.bytes == 0:
+            return f"{place}: {lanes} access the same address"
+        if self.bytes == self.site.bytes_per_lane and self.mostly:
+            return f"{place}: {lanes} access adjacent elements, and some do not"
         if self.bytes == self.site.bytes_per_lane:  # yet more sectors than these bytes fill
-            return f"{place}: adjacent lanes access adjacent elements, which start or end within a sector"
-        return f"{place}: adjacent lanes access addresses that are {self.bytes:,} bytes apart"
+            return f"{place}: {lanes} access adjacent elements, which start or end within a sector"
+        return f"{place}: {lanes} access addresses that are {self.bytes:,} bytes apart"
 
 
 @frozen
@@ -69,11 +77,14 @@ def scattered(run: Run) -> list[int]:
 
 def strides(requests: Iterable[Request]) -> tuple[Stride, ...]:
     """Return the stride of each place of these requests."""
-    found: dict[int, tuple[SourceSite, set[int]]] = {}
+    found: dict[int, tuple[SourceSite, Counter[int]]] = {}
     for each in requests:
         both = each.active[1:] & each.active[:-1]
         apart = np.diff(each.addresses)[both]
-        found.setdefault(id(each.site), (each.site, set()))[1].update(map(int, np.unique(np.abs(apart))))
-    return tuple(
-        Stride(site, next(iter(apart)) if len(apart) == 1 else None) for site, apart in found.values() if apart
-    )
+        found.setdefault(id(each.site), (each.site, Counter()))[1].update(map(int, np.abs(apart)))
+    return tuple(_stride(site, apart) for site, apart in found.values() if apart)
+
+
+def _stride(site: SourceSite, apart: Counter[int]) -> Stride:
+    (commonest, count), *_ = apart.most_common(1)
+    return Stride(site, commonest if 2 * count > apart.total() else None, len(apart) > 1)

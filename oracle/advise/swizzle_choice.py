@@ -1,17 +1,20 @@
-"""The swizzle of an array that costs fewest wavefronts, by the accesses that were recorded.
+"""The swizzles of an array that cost fewest wavefronts, by the accesses that were recorded.
 
 Nothing is run here: `layout_search` runs what is chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from ...sim.fast_dataclass import frozen
 from .bank_patterns import Patterns
 from .swizzles import Swizzle, swizzles
 
 _WORD = 4  # bytes
+_T = TypeVar("_T")
+Cost = tuple[Swizzle, int]  # and the wavefronts with it
 
 
 @frozen
@@ -31,15 +34,27 @@ class Space:
         """The addresses that a search of all swizzles looks at."""
         return self.patterns.size * sum(1 for _ in self.swizzles())
 
-    def best(self, below: int | None = None) -> tuple[Swizzle | None, int]:
-        """Return the swizzle with the fewest wavefronts, and these; None and `below` if none takes fewer than
-        `below`, by default the wavefronts without one. Among equals, the simplest."""
-        best, least = None, self.patterns.wavefronts() if below is None else below
-        ideal = self.patterns.ideal
+    def best(self) -> list[Cost]:
+        """Return the swizzle with the fewest wavefronts for each number of operations that saves wavefronts, as `fewer`
+        says. Among equals, the simplest."""
+        found: dict[int, Cost] = {}
+        ideal, least, most = self.patterns.ideal, self.patterns.wavefronts(), 0
         for swizzle in self.swizzles():
-            if best and least == ideal and len(swizzle.terms) > len(best.terms):
-                break
-            cost = self.patterns.wavefronts(swizzle.of)
-            if cost < least or (best and cost == least and swizzle.complexity < best.complexity):
-                best, least = swizzle, cost
-        return best, least
+            if least == ideal and len(swizzle.terms) > most:
+                break  # one more term adds operations and saves nothing
+            cost, best = self.patterns.wavefronts(swizzle.of), found.get(swizzle.operations)
+            if best is None or (cost, swizzle.complexity) < (best[1], best[0].complexity):
+                found[swizzle.operations] = swizzle, cost
+            least, most = min(least, cost), len(swizzle.terms)
+        return fewer(found.values(), lambda each: each, self.patterns.wavefronts())
+
+
+def fewer(found: Iterable[_T], cost: Callable[[_T], Cost], below: int) -> list[_T]:
+    """Return those of `found` whose swizzles take fewer wavefronts than `below` and than any with as few operations, by
+    operations. The last takes fewest; which is fastest depends on what operations and wavefronts cost."""
+    kept: list[_T] = []
+    for each in sorted(found, key=lambda each: (cost(each)[0].operations, cost(each)[1])):
+        if cost(each)[1] < below:
+            kept.append(each)
+            below = cost(each)[1]
+    return kept

@@ -50,10 +50,16 @@ class Swizzle:
         return 1 << max(term.left + term.bits for term in self.terms)
 
     @property
+    def operations(self) -> int:
+        """The operations that its expression adds to each access: a shift, a mask and an exclusive or for each term,
+        and a second shift where bits do not become the lowest."""
+        return sum(4 if term.left else 3 for term in self.terms)
+
+    @property
     def complexity(self) -> tuple[int, int, int]:
-        """What decides between swizzles of one cost: terms, then bits, then shifts."""
+        """What decides between swizzles of one cost: operations, then bits, then how far they move up."""
         moved = sum(term.left for term in self.terms)
-        return len(self.terms), sum(term.bits for term in self.terms), moved
+        return self.operations, sum(term.bits for term in self.terms), moved
 
     def of(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         result = index

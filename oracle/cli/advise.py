@@ -75,4 +75,5 @@ def advise(
         results,
         report_of(show_patch if patch else partial(show_advised, show_all=show_all), advised_entry, as_json),
         good="with no better layout",
+        bad="with a better one",
     )

@@ -49,17 +49,19 @@ def report_cases(
     times: int = 1,
     more: int = 0,
     good: str = "clean",
+    bad: str = "failed",
     optional: Callable[[R], bool] = lambda result: False,
     failed: Callable[[R], Failure | None] = lambda result: None,
 ) -> NoReturn:
     """Report each result as it comes, and exit: 0 if all are clean.
 
     There are `times` results for each case, and `more` of files that have no case. `good`: how a result that passes is
-    called. A result that is not clean may be `optional`, beside one that is. `failed` returns the error that a result
-    stands for; each error is printed once, and the largest of their exit codes is the command's.
+    called; `bad`: one that fails. A result that is not clean may be `optional`, beside one that is. `failed` returns
+    the error that a result stands for; each error is printed once, and the largest of their exit codes is the
+    command's.
     """
     begin = time.perf_counter()
-    total, tally, passed_over = times * sum(len(plan.shapes) for plan in work) + more, Tally(good), 0
+    total, tally, passed_over = times * sum(len(plan.shapes) for plan in work) + more, Tally(good, bad), 0
     failures: Counter[Failure] = Counter()
     try:
         with meter(total) as progress:

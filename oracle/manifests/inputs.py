@@ -101,8 +101,8 @@ def _four_bits(array: Array, dtype: str) -> Array:
     return array & 15 if dtype == "u4" else ((array & 15) ^ 8) - 8
 
 
-def pack(name: str, array: Array, dtype: str) -> Array:
-    """Pack numbers into u32 words, in order, the first in the lowest bits; zeros fill the last word.
+def pack(name: str, array: Array, dtype: str, unit: int = 1) -> Array:
+    """Pack numbers into u32 words, in order, the first in the lowest bits; zeros fill the last `unit` of words.
 
     Raises `UsageError` for a number that does not fit.
     """
@@ -112,7 +112,7 @@ def pack(name: str, array: Array, dtype: str) -> Array:
     bits = PACKED_BITS[dtype]
     size = np.dtype(f"u{max(bits, 8) // 8}")
     codes = np.ascontiguousarray(array).view(size).reshape(-1).astype(np.uint32) & np.uint32((1 << bits) - 1)
-    words = np.zeros((-(-codes.size * bits // 32), 32 // bits), np.uint32)
+    words = np.zeros((-(-codes.size * bits // (32 * unit)) * unit, 32 // bits), np.uint32)
     words.reshape(-1)[: codes.size] = codes
     places = np.arange(32 // bits, dtype=np.uint32) * np.uint32(bits)
     return np.bitwise_or.reduce(words << places, axis=1)

@@ -48,7 +48,7 @@ from ..comparison.rules import Rule
 from ..errors import UsageError
 from . import inputs
 from .dimension_arithmetic import evaluate
-from .reflection import binding_dtype, level_shapes
+from .reflection import binding_dtype, level_shapes, words_of_element
 
 if TYPE_CHECKING:
     from ...sim.bindings.binding import Value
@@ -235,7 +235,7 @@ class Case:
         for name, array in self.arrays.items():
             binding = known.get(name)
             if binding is not None and binding.packed and binding.dtype is not None:
-                array = inputs.pack(name, array, binding.dtype)
+                array = inputs.pack(name, array, binding.dtype, words_of_element(self.kernel, binding.var))
             elif binding is not None and binding.dtype == "f32" and is_array(array):
                 array = array.view(Bits)  # the shader may keep their bits as integers; `fit` raises where it does not
             bound[binding.var if binding else name] = array

@@ -64,6 +64,14 @@ def binding_dtype(kernel: Kernel, name: str) -> np.dtype[Any]:
     return dtype_of(_binding_type(kernel, name))
 
 
+def words_of_element(kernel: Kernel, name: str) -> int:
+    """Return the u32 words of an element of the array `name`: 1, or those of a vector."""
+    type_ = _binding_type(kernel, name)
+    while isinstance(type_, t.Array):
+        type_ = type_.elem
+    return type_.size if isinstance(type_, t.Vec) else 1
+
+
 def level_shapes(kernel: Kernel, name: str, shape: tuple[int, ...], levels: int) -> list[tuple[int, ...]]:
     """Return the shapes of the mip levels of the texture `name`, whose first level has `shape`."""
     type_ = _binding_type(kernel, name)

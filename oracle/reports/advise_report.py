@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...sim.cures.patches import unified
+from .check_words import listed
 from .cost_places import CONFLICTS, cost_places
 from .cost_text import show_cost
 from .json_document import Entry
@@ -61,23 +62,27 @@ def _limits(out: Console, result: AdviceReport) -> None:
     for words in dict.fromkeys(stride.words for stride in result.strides):
         say(out, f"  stride: {words}")
     if result.timed_as is not None and result.predicted_us:
-        say(out, f"  predicted time on {result.timed_as.name}: {_times(result.timed_as, result.predicted_us)}")
+        times = _times(result.timed_as, result.predicted_us, result.limiter)
+        say(out, f"  predicted time on {result.timed_as.name}: {times}")
     if not result.residency:
         return
     now, *then = result.residency
     changed = f"; {then[0].workgroups} with the change" if then and then[0].workgroups != now.workgroups else ""
-    limits = f"({now.fraction:.0%} of its subgroups), limited by {' and '.join(now.limited_by)}{changed}"
+    limits = f"({now.fraction:.0%} of its subgroups), limited by {listed(now.limited_by)}{changed}"
     say(out, f"  limits: {now.workgroups} resident workgroups per core {limits}")
     say(out, f"  registers: no limit up to {now.registers} a lane; how many the kernel takes is up to the compiler")
     if now.fill is not None and now.fill < 1:
-        say(out, f"  tail: {now.tail} ({now.fill:.1%} of all waves)")
+        say(out, f"  tail: {now.tail} ({now.fill:.1%} of those in all waves)")
 
 
-def _times(device: Device, us: Sequence[float]) -> str:
-    """The time before and after the change; of a device that was not calibrated, only which is shorter."""
+def _times(device: Device, us: Sequence[float], limiter: str) -> str:
+    """The time before, what takes most of it, and after the change; of a device that was not calibrated, only which is
+    shorter."""
     before, *after = us
     if device.calibrated:
-        return "".join([shown_us(before), *(f"; {shown_us(each)} with the change" for each in after)])
+        return "".join(
+            [f"{shown_us(before)}, mostly {limiter}", *(f"; {shown_us(each)} with the change" for each in after)]
+        )
     ratio = [f"; with the change {each / before:.2f} of that as written" for each in after]
     return "for ranking only, the device was not calibrated" + "".join(ratio)
 
@@ -275,6 +280,7 @@ def advised_entry(result: AdviceReport) -> Entry:
         "residency": [asdict(each) for each in result.residency],
         "predicted_us": list(result.predicted_us),
         "predicted_on": result.timed_as and {"device": result.timed_as.name, "calibrated": result.timed_as.calibrated},
+        "limiter": result.limiter,
         "cost": [place.entry() for place in _costs(result)],
         "together": result.together and _trial(result.together),
         "fewest_wavefronts": result.fewest and _trial(result.fewest),

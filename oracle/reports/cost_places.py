@@ -146,9 +146,12 @@ def _waiting(sums: Mapping[str, int]) -> str:
 
 
 def _gather(sums: Mapping[str, int], name: str) -> str:
-    if sums["global_sectors"] - sums["global_ideal_sectors"] <= sums["global_requests"]:
-        return f"start the rows of {name} at multiples of 32 bytes"
-    return f"let adjacent lanes access adjacent elements of {name}"
+    adjacent = f"let adjacent lanes access adjacent elements of {name}"
+    if sums["global_sectors"] - sums["global_ideal_sectors"] > sums["global_requests"]:
+        return adjacent
+    if sums["global_ideal_sectors"] < 2 * sums["global_requests"]:  # two elements apart, or a row that is not aligned
+        return f"{adjacent}, in rows that start at multiples of 32 bytes"
+    return f"start the rows of {name} at multiples of 32 bytes"
 
 
 def _each(sums: Mapping[str, int], counter: str, space: str = "shared") -> float:
@@ -211,6 +214,7 @@ _IDLE_HELP = {
     "idle_overhang": "make the workgroup size a multiple of {size}, the size of a subgroup",
     "idle_divergence": "give the lanes of a subgroup the same branch and the same number of iterations",
 }
+_ALONE_HELP = "share this work among the lanes of the subgroup: one does it alone"
 
 
 def _idle(run: Run, passes: float) -> Iterator[CostPlace]:
@@ -227,11 +231,12 @@ def _idle(run: Run, passes: float) -> Iterator[CostPlace]:
         sums = {at: sum(getattr(site, row.key) for site in sites) for at, sites in lines.items()}
         (file, line), idle = max(sums.items(), key=lambda item: (item[1], item[0]))
         issued = size * sum(site.executions for site in lines[file, line])
+        alone = row.key == "idle_divergence" and size * (issued - idle) <= issued
         total = sum(sums.values())
         yield CostPlace(
             file, line, lines[file, line][0].span.line_text.strip(), f"lanes {row.cause[0]}", "idle lanes", total,
             total / whole, total / size / passes, f"{idle / max(issued, 1):.0%} of the lanes are idle, {row.cause[0]}",
-            _IDLE_HELP[row.key].format(size=size), len(lines),
+            _ALONE_HELP if alone else _IDLE_HELP[row.key].format(size=size), len(lines),
         )  # fmt: skip
 
 

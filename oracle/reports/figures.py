@@ -19,8 +19,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from ...sim.ir.instruction_classes import CLASSES
 from ...sim.models.occupancy import occupancy
 from ...sim.models.roofline import place
+from ...sim.run.executed_instructions import by_class
 from .source_listing import compact
 
 if TYPE_CHECKING:
@@ -420,7 +422,8 @@ DECADES = 100.0  # from this ratio of the largest to the least, bars are on a lo
 
 
 def totals(runs: Mapping[str, Run | Sequence[Run]], counters: Mapping[str, str]) -> Drawing:
-    """A panel for each counter (its name, and a title), a bar for each run, or for several runs together.
+    """A panel for each counter or class of instructions (its name, and a title), a bar for each run, or for several
+    runs together. Instructions are counted by subgroups.
 
     A panel whose values span two decades has a log scale, and says so.
     """
@@ -428,7 +431,7 @@ def totals(runs: Mapping[str, Run | Sequence[Run]], counters: Mapping[str, str])
     figure, axes = _figure(1, len(counters), 1.3 + 0.38 * len(runs), sharey=True)
     at = np.arange(len(runs))
     for axis, (name, words) in zip(axes[0], counters.items(), strict=True):
-        values = [sum(run.counters[name] for run in each) for each in together]
+        values = [sum(_total(run, name) for run in each) for each in together]
         bars = axis.barh(at, values, 0.62, color=[CYCLE[number % len(CYCLE)] for number in at])
         axis.bar_label(bars, [compact(value) for value in values], padding=3, fontsize=9)
         if min(values) > 0 and max(values) >= DECADES * min(values):
@@ -444,6 +447,10 @@ def totals(runs: Mapping[str, Run | Sequence[Run]], counters: Mapping[str, str])
     axes[0][0].set_yticks(at, list(runs))
     axes[0][0].invert_yaxis()
     return figure
+
+
+def _total(run: Run, name: str) -> float:
+    return by_class(run.instructions).get(name, (0, 0))[0] if name in CLASSES else run.counters[name]
 
 
 def occupancy_bars(kernels: Mapping[str, Run], devices: Sequence[Device], limits: Mapping[str, int]) -> Drawing:

@@ -19,9 +19,10 @@ MOST_REASONS = 4  # for comparisons that were not made
 
 @entity
 class Tally:
-    """Counts results for the last line. `good`: how a result that passes is called."""
+    """Counts results for the last line. `good`: how a result that passes is called; `bad`: one that fails."""
 
     good: str = "clean"
+    bad: str = "failed"
     passed: int = 0
     outcomes: Counter[CaseOutcome] = field(default_factory=Counter[CaseOutcome])
     truths: Counter[str] = field(default_factory=Counter[str])
@@ -43,7 +44,7 @@ class Tally:
         parts = [f"{verb}: {self.passed} of {total} cases {self.good}"]
         parts += [f"{errors} could not be run"] if errors else []
         parts += [f"{heavy} heavy left out, --sweep runs all"] if heavy else []
-        parts += [f"{failed} failed"] if failed else []
+        parts += [f"{failed} {self.bad}"] if failed else []
         parts += [f"{unchecked} unchecked"] if unchecked and self.good == "clean" else []
         return "; ".join([*parts, *self._compared(total - errors)])
 

@@ -172,7 +172,7 @@ def _balance(slices: Iterable[tuple[Slice, int]]) -> tuple[float | None, dict[Sp
 
 
 def grid_fill(workgroups: int, device: Device, fits: Occupancy) -> tuple[float | None, str]:
-    """Return the share of the places that workgroups take, in as many waves as they need, and how many take the last
+    """Return the share of the places that workgroups take, in as many waves as they need, and how many of the last
     wave, in words; None where a device's cores are not known, or no workgroup fits."""
     if device.cores is None or not fits.workgroups:
         return None, ""
@@ -180,8 +180,7 @@ def grid_fill(workgroups: int, device: Device, fits: Occupancy) -> tuple[float |
     waves = ceil(workgroups / places)
     last = workgroups - (waves - 1) * places
     of_wave = "" if waves == 1 else f" in the last of {waves:,} waves"
-    taken = "takes" if last == 1 else "take"
-    return workgroups / (waves * places), f"{last:,} workgroup{'s' * (last > 1)} {taken} {places:,} places{of_wave}"
+    return workgroups / (waves * places), f"workgroups take {last:,} of {places:,} places{of_wave}"
 
 
 def _cause(

@@ -353,3 +353,14 @@ def test_a_condition_is_no_distance_between_rows(op):
 @pytest.mark.parametrize("op", ["+", "-", "*", "&", "|", "^", "<<", ">>"])
 def test_arithmetic_in_an_index_is_followed(op):
     assert elsewhere(f"tile[lane {op} P] = 1.0; tile[P {op} lane] = 1.0;") == []
+
+
+def test_workgroups_larger_than_the_default_limit_get_advice(tmp_path):
+    """WebGPU's default is 256 invocations; devices grant 1,024, and so does a run."""
+    text = (
+        flat("PITCH", f"const PITCH = 32u;\n{NAMED}").replace("(32, 8)", "(32, 32)").replace("row += 8u", "row += 32u")
+    )
+    (tmp_path / "k.wgsl").write_text(text)
+    (plan,) = plans([tmp_path / "k.wgsl"], Request(grid=(2, 2, 1)))
+    (advice,) = advise(plan.case(plan.shapes[0]), Options(values=(32, 33), by="wavefronts")).advice
+    assert (advice.written.refused, advice.written.excess > 0, advice.best.excess) == (None, True, 0)

@@ -1,11 +1,10 @@
 """The result of `bankshot advise` is the best of the space that it searches: brute force finds none that is better.
 
-Brute force changes the pitch in the text, and moves the elements of recorded accesses by every swizzle, one at a time;
-the device's rule counts each access. The search is restricted to a few pitches, so that all can be run here.
+The pitch is changed in the text, and `tools.layouts` moves the elements of recorded accesses by every swizzle, one at a
+time. The search is restricted to a few pitches, so that all can be run here.
 """
 
 from functools import cache
-from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
@@ -15,14 +14,11 @@ import pytest
 import bankshot
 from bankshot.oracle.advise import layout_search
 from bankshot.oracle.advise.layout_search import Options, advise
-from bankshot.oracle.gpu_counters.access_trace import trace
 from bankshot.oracle.manifests.cases import Request, plans
-from bankshot.sim.models import DEVICES
-from bankshot.sim.wgsl import types
 from tests.advise.kernels import KERNELS, text_of
 from tests.advise.test_advise import command
+from tools.layouts.brute_force import array_of, swizzle_costs
 
-NVIDIA = DEVICES["nvidia"]
 GRID = (2, 1, 1)
 MORE = 3  # pitches beyond the kernel's own
 EVERYWHERE = 16_384
@@ -53,74 +49,10 @@ def advised(name):
 # ---- brute force -----------------------------------------------------------------------------------------
 
 
-def bits_moved(index, terms):
-    """`index ^ ((index >> shift) & (2^bits - 1)) << left`, for each of the terms."""
-    moved = index
-    for shift, bits, left in terms:
-        moved = moved ^ (((index >> shift) & ((1 << bits) - 1)) << left)
-    return moved
-
-
-def swizzles(length, row, stride):
-    """Every pair of terms, and every single one, that adds higher bits of an index to lower ones, moves whole words,
-    and permutes the elements of each row."""
-    rows = np.arange(length).reshape(-1, row)
-    found = []
-    for shift in range(1, 12):
-        for bits in range(1, 6):
-            for left in range(6 - bits):
-                moved = bits_moved(rows, [(shift, bits, left)])
-                permutes = (np.sort(moved, axis=1) == rows).all()
-                if left + bits <= shift and (1 << left) * stride >= 4 and permutes and (moved != rows).any():
-                    found.append((shift, bits, left))
-    return [[]] + [[term] for term in found] + list(combinations(found, 2))
-
-
-def cost(request, elements, offsets, stride):
-    """The wavefronts of an access if its elements are stored elsewhere."""
-    addresses, active = np.maximum(elements * stride + offsets, 0), request.active
-    if request.site.takes_turns:
-        return NVIDIA.shared_atomic_wavefronts(addresses, active)
-    return NVIDIA.shared_wavefronts(addresses, request.site.bytes_per_lane, active, request.site.kind == "store")
-
-
-def costs_of_words(words):
-    """The words that active lanes request of the busiest bank, for distinct words by swizzle and lane."""
-    banks = words % 32
-    return np.max([(banks == bank).sum(axis=1) for bank in range(32)], axis=0)
-
-
-def requests_of(text, array):
-    """The accesses to an array in all workgroups, each with the times it occurs. Lanes that ask for one word do so in
-    every layout, so that one of them stands for all where an access has 4 bytes."""
-    requests = {}
-    for group in range(GRID[0]):
-        for each in trace(case_of(text), (group, 0, 0)).of(array):
-            of_words = each.site.bytes_per_lane <= 4 and not each.site.takes_turns
-            asked = np.unique(each.addresses[each.active] // 4) if of_words else each.addresses
-            key = (of_words or each.site.kind, each.site.bytes_per_lane, asked.tobytes())
-            requests[key] = (each, of_words, asked, requests.get(key, (0, 0, 0, 0))[3] + 1)
-    return requests.values()
-
-
 @cache
 def costs_of_swizzles(text, array):
     """The wavefronts of an array in all workgroups, as written and by each swizzle."""
-    held = next(type_ for v, type_ in run(text).pipeline.store_types.items() if v.name == array)
-    nested = isinstance(held.elem, types.Array)
-    row, rows = (held.elem.count, held.count) if nested else (held.count, 1)
-    stride = types.stride_of(held.elem if nested else held)
-    every = swizzles(rows * row, row, stride)
-    table = np.array([bits_moved(np.arange(rows * row), terms) for terms in every], np.int32)
-    total = np.zeros(len(every), int)
-    for each, of_words, asked, count in requests_of(text, array):
-        if of_words:
-            elements, offsets = 4 * asked // stride, 4 * asked % stride
-            total += count * costs_of_words((table[:, elements] * stride + offsets) // 4)
-        else:
-            elements, offsets = np.where(each.active, asked // stride, 0), asked % stride
-            total += [count * cost(each, moved, offsets, stride) for moved in table[:, elements]]
-    return total
+    return swizzle_costs(array_of(case_of(text), run(text), array))
 
 
 def wavefronts(ran, array):
@@ -131,7 +63,7 @@ def least(name, array):
     """The fewest wavefronts of an array: of each pitch, and of each swizzle with each pitch. Nothing takes fewer than a
     layout without conflicts."""
     pitch, written = KERNELS[name][3], run(text_of(name))
-    least = costs_of_swizzles(text_of(name), array).min()
+    least = min(costs_of_swizzles(text_of(name), array).values())
     ideal = sum(site.shared_ideal_wavefronts for site in written.sites if site.name == array)
     limit = max(EVERYWHERE, written.counters["workgroup_memory_bytes"])
     for value in range(pitch, pitch + MORE + 1) if pitch else ():
@@ -141,7 +73,7 @@ def least(name, array):
         if keeps and fits and not ran.findings:
             least = min(least, wavefronts(ran, array))
             if least > ideal:
-                least = min(least, costs_of_swizzles(text_of(name, value), array).min())
+                least = min(least, min(costs_of_swizzles(text_of(name, value), array).values()))
     return least
 
 
@@ -162,7 +94,7 @@ def test_no_layout_of_the_space_is_better(name, array):
 def test_the_recorded_accesses_cost_what_the_run_counts(name):
     """Else brute force would compare with accesses that are not those of the kernel."""
     array = ARRAYS.get(name, ["tile"])[0]
-    assert costs_of_swizzles(text_of(name), array)[0] == wavefronts(run(text_of(name)), array)
+    assert costs_of_swizzles(text_of(name), array)[()] == wavefronts(run(text_of(name)), array)
 
 
 def test_a_search_that_saw_one_workgroup_is_said_to_be_a_heuristic(monkeypatch):

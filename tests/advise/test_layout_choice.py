@@ -1,5 +1,6 @@
 """Which layouts are tried, which swizzle is the best, and what makes a layout unacceptable: by hand."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from bankshot.oracle.advise import layout_search
 from bankshot.oracle.advise.advice import Advice, Trial
 from bankshot.oracle.advise.bank_patterns import Group, Patterns, _pairs_agree, patterns_of
-from bankshot.oracle.advise.swizzle_choice import Space
+from bankshot.oracle.advise.swizzle_choice import Space, fewer
 from bankshot.oracle.advise.swizzles import Swizzle, Term, swizzles, terms
 from bankshot.oracle.gpu_counters.access_trace import Request as Access
 from bankshot.sim.ir.sites import SourceSite
@@ -39,8 +40,8 @@ def test_a_swizzle_of_two_terms():
     both = Swizzle((Term(2, 2), Term(4, 1, 2)))
     assert both.of(np.array([0, 1, 4, 8, 16, 29])).tolist() == [0, 1, 5, 10, 20, 29 ^ 3 ^ 4]
     assert both.text("i") == "i ^ ((i >> 2) & 3) ^ (((i >> 4) & 1) << 2)"
-    assert (both.block, both.complexity) == (8, (2, 3, 2))
-    assert (Swizzle((Term(5, 3, 1),)).block, Swizzle((Term(5, 3, 1),)).complexity) == (16, (1, 3, 1))
+    assert (both.block, both.operations, both.complexity) == (8, 7, (7, 3, 2))
+    assert (Swizzle((Term(5, 3, 1),)).block, Swizzle((Term(5, 3, 1),)).complexity) == (16, (4, 3, 1))
 
 
 TERMS = {
@@ -123,15 +124,36 @@ def test_rows_that_move_apart_keep_their_columns():
     assert found.size == 4
 
 
-def test_the_best_swizzle_below_a_cost():
+def test_the_best_swizzle_saves_wavefronts():
     """Four elements of one bank, which a term of two bits takes apart."""
     space = Space(patterns(0, 32, 64, 96), 128, 128)
-    swizzle, cost = space.best()
-    assert (swizzle, cost) == (Swizzle((Term(5, 2),)), 1)
-    assert space.best(2) == (swizzle, 1)
-    assert space.best(1) == (None, 1)
-    assert Space(patterns(0, 1), 128, 128).best() == (None, 1)
+    assert space.best() == [(Swizzle((Term(5, 2),)), 1)]
+    assert Space(patterns(0, 1), 128, 128).best() == []
     assert space.work == 4 * len([*swizzles(128, 128)])
+
+
+def test_swizzles_with_fewer_operations_are_kept_though_they_take_more_wavefronts():
+    """A column of four rows of 32, one of eight rows of 16, and the first 8 elements of four rows of 32.
+
+    Two bits of the row at bit 0 leave the last in 8 banks, at bit 2 in 16. At bit 3 they meet bit 4 of the second,
+    which needs another term.
+    """
+    rows = [128 * LANES[:4], 64 * LANES[:8], 128 * (LANES // 8) + 4 * (LANES % 8)]
+    made = patterns_of([request(np.pad(row, (0, 32 - len(row)), constant_values=-1)) for row in rows], 4, NVIDIA)
+    assert made.wavefronts() == 4 + 4 + 4
+    best = [(Swizzle((Term(5, 2),)), 6), (Swizzle((Term(5, 2, 2),)), 4), (Swizzle((Term(4, 1), Term(5, 2, 3))), 3)]
+    assert Space(made, 128, 128).best() == best
+    assert [swizzle.operations for swizzle, _ in best] == [3, 4, 7]
+    for timed_as, chosen in ((None, best[-1:]), (NVIDIA, best)):
+        swizzles, _ = layout_search._Bench.best_swizzles(bench(made, 128, timed_as), "tile", Trial(0))
+        assert swizzles == [swizzle for swizzle, _ in chosen]
+
+
+def test_swizzles_that_save_nothing_for_their_operations_are_left_out():
+    short, long = Swizzle((Term(5, 1),)), Swizzle((Term(5, 1, 1),))
+    for costs, kept in (((2, 1), [short, long]), ((1, 1), [short]), ((3, 2), [long]), ((1, 2), [short]), ((3, 3), [])):
+        found = fewer([(long, costs[1]), (short, costs[0])], lambda each: each, 3)
+        assert [swizzle for swizzle, _ in found] == kept
 
 
 def test_bytes_within_an_element_stay_with_it():
@@ -258,15 +280,18 @@ def test_what_makes_a_layout_unacceptable(name):
     assert (different or layout_search._Bench._new_finding(bench, None, {})) == words
 
 
-def bench(patterns, length):
-    return SimpleNamespace(_patterns=lambda array, trial: (patterns, length, True))
+def bench(patterns, length, timed_as=None):
+    made = SimpleNamespace(_patterns=lambda array, trial: (patterns, length, True), timed_as=timed_as)
+    made._to_run = partial(layout_search._Bench._to_run, made)
+    return made
 
 
 def best_swizzle(rows, length, row=0, stride=4):
     made = patterns_of([request(each, stride) for each in rows], stride, NVIDIA)
-    found, whole = layout_search._Bench.best_swizzle(bench(made, length), "tile", Trial(0, row=row))
+    found, whole = layout_search._Bench.best_swizzles(bench(made, length), "tile", Trial(0, row=row))
     assert whole
-    return found
+    assert len(found) < 2
+    return found[0] if found else None
 
 
 def test_the_simplest_swizzle_with_the_fewest_wavefronts_is_the_best():

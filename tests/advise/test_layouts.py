@@ -154,9 +154,9 @@ transpose
 {diff}{note}
   limits: 8 resident workgroups per core (100% of its subgroups), limited by subgroups and threads
   registers: no limit up to 32 a lane; how many the kernel takes is up to the compiler
-  tail: 4 workgroups take 1,056 places (0.4% of all waves)
+  tail: workgroups take 4 of 1,056 places (0.4% of those in all waves)
 
-advise: 0 of 1 cases with no better layout; 1 failed; nothing compared
+advise: 0 of 1 cases with no better layout; 1 with a better one; nothing compared
 """
 
 

@@ -38,6 +38,18 @@ CAUSES = {
                   "stride: load of x in line 4: the distance between the addresses of adjacent lanes varies"),
     "rows that start within a sector": ("y[i] = x[i + 13u];",
         "stride: load of x in line 4: adjacent lanes access adjacent elements, which start or end within a sector"),
+    "a stride of most": ("y[i] = x[i * 4u + i / 16u];",
+                         "stride: load of x in line 4: most adjacent lanes access addresses that are 16 bytes apart"),
+    "rows of adjacent elements": ("y[i] = x[i / 7u * 128u + i % 7u];",
+        "stride: load of x in line 4: most adjacent lanes access adjacent elements, and some do not"),
+    "pairs on one address": ("y[i] = x[i / 4u * 64u];",
+                             "stride: load of x in line 4: most adjacent lanes access the same address"),
+    "one lane that works alone": ("var s = 0.0; if i == 0u { for (var k = 0u; k < 64u; k++) { s += x[k]; } } y[i] = s;",
+        "help: share this work among the lanes of the subgroup: one does it alone"),
+    "lanes of two": ("var s = 0.0; if i % 32u < 2u { for (var k = 0u; k < 64u; k++) { s += x[k]; } } y[i] = s;",
+                     "help: give the lanes of a subgroup the same branch and the same number of iterations"),
+    "an array that is not accessed": ("if x[0] > 1e9 { unused[i] = 1.0; } y[i] = x[i];",
+        "note: unused is not accessed with these data, so that its layout makes no difference"),
     "lines that are not coalesced": ("y[i] = x[i * 128u];", "32 sectors per request, where 4 would do"),
     "atomics": ("atomicAdd(&counts[0], i);", "turns per request, as lanes wait for each other on one word"),
     "a guard": ("if i >= 5u { return; } y[i] = x[i] * 2.0;", "lanes behind a guard"),
@@ -48,7 +60,9 @@ CAUSES = {
 @pytest.mark.parametrize("name", CAUSES)
 def test_the_cause_is_named(name, tmp_path):
     body, words = CAUSES[name]
-    assert words in shown(tmp_path, body)
+    assert words in shown(
+        tmp_path, body, declared="var<workgroup> unused: array<f32, 64>;\n" if "unused" in body else ""
+    )
 
 
 def test_lanes_past_the_workgroup_are_named(tmp_path):
@@ -64,7 +78,7 @@ def test_one_workgroup_leaves_most_of_the_device_idle(tmp_path):
     """An H200 has 132 cores; each holds 32 workgroups of two subgroups."""
     told = shown(tmp_path, "y[i] = x[i];")
     assert "limits: 32 resident workgroups per core (100% of its subgroups)" in told
-    assert "tail: 1 workgroup takes 4,224 places (0.0% of all waves)" in told
+    assert "tail: workgroups take 1 of 4,224 places (0.0% of those in all waves)" in told
 
 
 def test_workgroup_memory_limits_residency(tmp_path):

@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import bankshot
 from bankshot.oracle.advise import layout_choice, layout_search
 from bankshot.oracle.advise.advice import Advice, AdviceReport, Rewritten, Trial
 from bankshot.oracle.advise.array_layouts import Change
@@ -43,6 +45,10 @@ def advise(shader: Path, device: str, *options: str) -> str:
 def test_times_before_and_after_are_shown(shader: Path) -> None:
     (line,) = [each for each in advise(shader, "nvidia-h200").splitlines() if "predicted time on nvidia-h200: " in each]
     assert line.endswith(" us with the change")
+    zeros = np.zeros(819_200, np.float32)
+    run = bankshot.simulate(SHADER, grid=800, bindings={"x": zeros, "y": zeros}, device="nvidia-h200")
+    parts = run.predicted_time.parts
+    assert f" us, mostly {max(parts, key=parts.__getitem__)}; " in line
 
 
 def test_a_better_layout_is_predicted_to_be_faster(shader: Path) -> None:
@@ -102,6 +108,53 @@ def test_the_layout_with_the_fewest_wavefronts_is_that_of_each_array_over_all_it
     assert [(array, trial.wavefronts, trial.us) for array, trial in found] == [("t", 30, 9.0), ("u", 45, 11.0)]
 
 
+# Layouts of arrays as (microseconds, wavefronts, bytes) of the text with each alone, the first as written: 400 bytes.
+EITHER = {"t": [(10, 4, 400), (12, 8, 300)], "u": [(10, 4, 400), (11, 8, 300)]}
+FITTING = {
+    "the array that costs least to change": (EITHER, 300, [0, 1]),
+    "both where one alone does not fit": (EITHER, 299, [1, 1]),
+    "none where all do not fit": (EITHER, 199, None),
+    "of those as cheap the fewest changes": (
+        {"t": [(10, 4, 400), (10, 4, 300)], "u": [(10, 4, 400), (10, 4, 300)]}, 300, [1, 0]),
+    "more memory for one that others make room for": (
+        {"t": [(10, 9, 400), (7, 4, 450)], "u": [(10, 4, 400), (11, 8, 200)]}, 300, [1, 1]),
+    "of those as fast the fewest wavefronts": (
+        {"t": [(10, 4, 400), (10.05, 8, 300)], "u": [(10, 4, 400), (10.01, 9, 300)]}, 300, [1, 0]),
+    "without times the fewest wavefronts": (
+        {"t": [(None, 4, 400), (None, 9, 300)], "u": [(None, 4, 400), (None, 8, 300)]}, 300, [0, 1]),
+    "one array": ({"t": [(10, 4, 400), (12, 8, 300), (11, 8, 350)]}, 350, [2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FITTING)
+def test_the_layouts_that_fit_into_less_memory_together(name: str) -> None:
+    arrays, most, chosen = FITTING[name]
+    advice = [
+        Advice(
+            array, "P", (), tuple(Trial(n, us=us, wavefronts=cost, bytes=size) for n, (us, cost, size) in enumerate(s))
+        )
+        for array, s in arrays.items()
+    ]
+    found = layout_choice.fitting(advice, 400, most)
+    if chosen is None:
+        assert [each.accepted for each in found] == [[], []]
+    else:
+        assert [each.best.pitch for each in found] == chosen
+        assert 400 + sum(each.best.bytes - 400 for each in found) <= most
+
+
+def test_a_refused_layout_says_whether_other_arrays_take_the_memory() -> None:
+    two = [replace(made((10.0, 4), (12.0, 8)), array=array) for array in "tu"]
+    two = [replace(each, trials=(each.trials[0], replace(each.trials[1], bytes=300))) for each in two]
+    words = "more than 300 bytes of workgroup memory"
+    both, one = layout_choice.fitting(two, 400, 300), layout_choice.fitting(two[:1], 400, 300)
+    assert {trial.refused for each in both for trial in each.trials} == {
+        None,
+        f"{words}, beside the layouts of other arrays",
+    }
+    assert one[0].trials[0].refused == words
+
+
 @pytest.mark.parametrize(
     ("us", "words"),
     [((100.0, 80.0), "predicted to be 25.0% slower at this size"), ((200.0, 100.0), ""), ((), "")],
@@ -112,8 +165,17 @@ def test_layouts_with_the_fewest_wavefronts_are_compared_with_the_change_that_is
 
 
 def test_of_layouts_that_take_as_long_the_one_with_fewest_wavefronts_is_best() -> None:
-    assert made((10.0, 90), (10.09, 30), (10.2, 20)).best.pitch == 1  # within a percent, and not
+    assert made((11.0, 90), (10.0, 50), (10.09, 30), (10.2, 20)).best.pitch == 2  # within a percent, and not
     assert made((10.0, 90), (10.0, 90)).ok
+
+
+def test_a_layout_is_not_better_than_the_text_if_it_is_predicted_to_be_slower() -> None:
+    """However little: the change would save wavefronts that cost no time."""
+    found = made((10.0, 90), (10.001, 30))
+    assert (found.ok, found.slower) == (True, True)
+    assert made((10.0, 90), (10.0, 30)).best.pitch == 1
+    without = replace(found, trials=(replace(found.trials[0], refused="more than 300 bytes"), found.trials[1]))
+    assert without.best.pitch == 1  # the text is none to choose
 
 
 def test_without_times_wavefronts_decide() -> None:

@@ -87,6 +87,34 @@ def test_nibbles_go_into_a_word_from_its_lowest_bits(tmp_path):
     assert case.arrays["W"].tolist() == [1, -1, 7, -8, 0, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize(
+    ("words", "value", "size"),
+    [
+        ("u32", F16, 7),
+        ("vec2<u32>", "unpack2x16float(W[i / 4u][i / 2u % 2u])[i % 2u]", 8),
+        ("vec4<u32>", "unpack2x16float(W[i / 8u][i / 2u % 4u])[i % 2u]", 8),
+    ],
+)
+def test_zeros_fill_the_last_element(words, value, size, tmp_path):
+    """13 numbers take 7 words, and the last of them is in the fourth vector of two, or the second of four."""
+    case = case_of(tmp_path, value, 'dtype = "f16"\nshape = ["N"]\ninit = "normal"', words)
+    assert case.bindings["W"].size == size
+    assert case.bindings["W"][7:].tolist() == [0] * (size - 7)
+    run = simulate(case, "nvidia", "bounds")
+    assert run.outputs["Y"].tolist() == case.arrays["W"].astype(np.float32).tolist()
+    assert run.findings == []
+
+
+def test_zeros_fill_the_last_element_of_a_uniform_buffer(tmp_path):
+    """WGSL lays uniform arrays out in vectors, and a binding must have the size of its type."""
+    value = "unpack2x16float(W[i / 8u][i / 2u % 4u])[i % 2u]"
+    text = WGSL.replace("storage, read>", "uniform>").replace("array<{words}>", "array<{words}, 3>")
+    (tmp_path / "kernel.wgsl").write_text(text.format(words="vec4<u32>", value=value))
+    (tmp_path / "kernel.toml").write_text(MANIFEST.format(made='dtype = "i8"\nshape = [41]\ninit = "ones"', n=1))
+    kernel = manifest_loader.load(tmp_path / "kernel.toml")
+    assert kernel.case(kernel.shape({})).bindings["W"].tolist() == [0x01010101] * 10 + [1, 0]
+
+
 def test_a_file_is_packed(tmp_path):
     np.save(tmp_path / "w.npy", np.array([[1.0, -2.0, 0.5]], np.float16))
     case = case_of(tmp_path, F16, 'dtype = "f16"\nshape = [1, "N"]\nfile = "w.npy"', n=3)

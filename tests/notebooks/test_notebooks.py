@@ -12,6 +12,7 @@ pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install '
 
 from bankshot.oracle.gpu_counters.timeline import sizes_of, timeline
 from bankshot.oracle.reports.figures import Drawing
+from bankshot.sim.run.executed_instructions import by_class
 from tools import notebooks
 
 NOTEBOOKS = notebooks.books()
@@ -197,13 +198,21 @@ def test_the_answer_about_the_ladder_is_true():
 def test_the_lesson_ends_with_right_kernels_without_conflicts():
     names = names_of("005")
     assert names["right"]
-    written, padded, swizzled = (names["after"][name].counters for name in ("as written", "padded", "swizzled"))
+    runs = [names["after"][name] for name in ("as written", "padded", "swizzled")]
+    written, padded, swizzled = (run.counters for run in runs)
     assert [each["shared_wavefronts"] for each in (written, padded, swizzled)] == [16_896, 1_024, 1_024]
     assert padded["shared_wavefronts"] == padded["shared_ideal_wavefronts"]
     assert "takes 1,024 instead of 16,896" in answer_of("005")
     more = padded["workgroup_memory_bytes"] - written["workgroup_memory_bytes"]
-    assert f"The pad costs {more:.0f} bytes of workgroup memory, the swizzle none" in answer_of("005")
+    assert f"The pad costs {more:.0f} bytes of workgroup memory and no instruction" in answer_of("005")
     assert swizzled["workgroup_memory_bytes"] == written["workgroup_memory_bytes"]
+    integers = [by_class(run.instructions)["integer"][0] for run in runs]
+    added = [each - integers[0] for each in integers]
+    assert added == [0, 0, swizzled["shared_requests"]]  # an exclusive or for each access
+    assert f"one instruction for each access: {added[2]:,} more, as many as the wavefronts that are left" in answer_of(
+        "005"
+    )
+    assert added[2] == swizzled["shared_wavefronts"]
 
 
 def test_every_rung_does_the_same_operations():

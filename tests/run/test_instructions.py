@@ -48,6 +48,8 @@ CONVERT = {"conversion": 1}  # f
         ("y[i] = y[p.x];", {"uniform_load": 1, "storage_load": 1, "storage_store": 1}),
         ("atomicAdd(&sum, 1u); workgroupBarrier();", {"atomic": 1, "barrier": 1}),
         ("y[i] = subgroupAdd(f);", {"subgroup": 1, "storage_store": 1}),
+        # no branch, so that && is none
+        ("y[i] = select(f, 1.0, i < 2u && i > 0u);", {"integer": 2, "fp32": 1, "storage_store": 1}),
         ("if p.x == 3u { y[i] = f; }", {"uniform_load": 1, "integer": 1, "control": 1, "storage_store": 1}),
     ],
 )  # fmt: skip

@@ -65,8 +65,8 @@ def test_balance_is_of_the_busiest_subgroup_of_each_interval():
     ("workgroups", "fill", "cause"),
     [
         (264, 1, ""),
-        (66, 0.25, "66 workgroups take 264 places"),
-        (265, 265 / 528, "1 workgroup takes 264 places in the last of 2 waves"),
+        (66, 0.25, "workgroups take 66 of 264 places"),
+        (265, 265 / 528, "workgroups take 1 of 264 places in the last of 2 waves"),
         (528, 1, ""),
     ],
 )

@@ -1,0 +1,1 @@
+"""Brute force over the layouts that `bankshot advise` searches."""

@@ -1,0 +1,79 @@
+"""The compute entry points of any shader that use workgroup memory, with generated inputs."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import bankshot
+from bankshot import WgslError
+from bankshot.oracle.corpus.embedded import Shader
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.guesses import invented_inputs
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.manifest import Case
+from bankshot.sim.wgsl.check.pipeline import GRANTED
+from bankshot.sim.wgsl.typed import Function, Module
+
+BUDGET = 1 << 18  # loop iterations of a trial run
+GRIDS = {0: (), 1: (2,), 2: (2, 2), 3: (2, 2, 1)}  # workgroups, by the number of axes whose ids a shader reads
+
+
+class LeftOut(Exception):
+    """The reason why an entry point is not compared."""
+
+
+def cases(
+    shader: Shader, folder: Path, left_out: Counter[str], defines: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, Case]]:
+    """Yield the entry points by name; those without inputs are counted by reason. `folder`: for files."""
+    try:
+        module = _checked(shader.text, defines or {})
+    except WgslError:
+        left_out["not valid"] += 1
+        return
+    file = Path(tempfile.mkdtemp(dir=folder)) / "shader.wgsl"
+    file.write_text(module.source.text, encoding="utf-8")
+    for function in module.entry_points:
+        if function.stage == "compute":
+            try:
+                yield f"{shader.name}:{function.name}", _case(module, function, file)
+            except LeftOut as reason:
+                left_out[str(reason)] += 1
+            except UsageError:
+                left_out["no inputs can be generated"] += 1
+            except WgslError as error:
+                left_out[error.diagnostics[0].code] += 1
+
+
+def _checked(text: str, defines: Mapping[str, str]) -> Module:
+    """Check a text, with the extensions that it needs, as hosts prepend them."""
+    try:
+        return bankshot.check(text, uniformity="warning", defines=defines)
+    except WgslError as error:
+        needed = re.search(r"needs the extension '(\w+)'", error.diagnostics[0].message)
+        if needed is None:
+            raise
+        return _checked(f"enable {needed[1]};\n{text}", defines)
+
+
+def _case(module: Module, function: Function, file: Path) -> Case:
+    """An entry point with inputs with which it stays in bounds, ends and changes an output. Raises `LeftOut`."""
+    overrides = invented_inputs.override_values(module)
+    pipeline = module.pipeline(function.name, {**overrides}, GRANTED)
+    if not any(variable.space == "workgroup" for variable in pipeline.store_types):
+        raise LeftOut("no workgroup memory")
+    grid, reason = invented_inputs.grid(function, GRIDS), "no output changed"
+    for recipe in invented_inputs.RECIPES:
+        given = invented_inputs.bindings(pipeline, recipe)
+        run = bankshot.simulate(module, entry=function.name, grid=grid, bindings=given, overrides=overrides,
+                                probes=("bounds",), budget=BUDGET, replay=False)  # fmt: skip
+        if run.findings:
+            reason = "every input leaves its bounds or does not end"
+        elif any(bytes(after) != bytes(given[str(name)]) for name, after in run.outputs.items()):
+            (plan,) = plans([file], Request(grid=grid, entry=function.name, arrays=given, overrides=overrides))
+            return plan.case(plan.shapes[0])
+    raise LeftOut(reason)
