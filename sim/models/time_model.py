@@ -31,7 +31,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "workgroup_start": ("starting a workgroup", 100.0),
     "subgroup_start": ("starting a subgroup", 10.0),
     "issue_fp32": ("issuing an instruction of a subgroup, by class", 0.25),
-    "issue_fp32_divide": ("", 2.5),
+    "issue_fp32_divide": ("the reciprocal of a division", 2.0),
     "issue_fp16": ("", 0.25),
     "issue_comparison": ("comparisons, selections, minima and maxima, shifts", 0.5),
     "issue_integer": ("", 0.5),
@@ -87,7 +87,8 @@ COSTS: Mapping[str, tuple[str, float]] = {
 }
 
 
-SPECIAL = ("special", "conversion", "bit_count")  # take a unit of their own, besides the slot in which they issue
+# They take a unit of their own, besides the slot in which they issue.
+SPECIAL = ("special", "fp32_divide", "conversion", "bit_count")
 
 
 @frozen
@@ -97,6 +98,8 @@ class Work:
     `resident`: workgroups of it that a core holds. `issued`: instructions of subgroups by class. `chain`: steps that
     depend on each other, by kind, of one workgroup on average; `longest`: of the workgroup that takes the most.
     `footprint`: bytes of the distinct lines of storage; `moved`: by device memory, if none stay in the L2 cache.
+    `moved_again`: for workgroups far apart, if what they share does not stay in the L2 cache; `reach`: bytes that are
+    accessed between two of them, on average.
     `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
     `atomic_turns`: of the busiest part of the L2 cache.
     """
@@ -120,6 +123,8 @@ class Work:
     ideal_store_sectors: float
     footprint: float
     moved: float
+    moved_again: float
+    reach: float
     missed: float
     delayed: float
     atomic_sectors: float
@@ -240,18 +245,19 @@ def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     return _share(work, cores) * (loads + stores)
 
 
-def _beyond_l2(work: Work, costs: Mapping[str, float]) -> float:
-    """The share of the footprint that does not stay in the L2 cache: a smooth step around its size."""
-    return 1 / (1 + ((work.footprint + 1.0) / costs["l2_bytes"]) ** -6)
+def _beyond_l2(bytes: float, costs: Mapping[str, float]) -> float:
+    """The share of what was accessed these bytes ago that the L2 cache has lost: a smooth step around its size."""
+    return 1 / (1 + ((bytes + 1.0) / costs["l2_bytes"]) ** -6)
 
 
 def _dram(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    return work.moved * costs["dram_byte"] * _beyond_l2(work, costs) / cores
+    first = work.moved * _beyond_l2(work.footprint, costs)
+    return (first + work.moved_again * _beyond_l2(work.reach, costs)) * costs["dram_byte"] / cores
 
 
 def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
     """Chains of the workgroups that a core runs one after the other."""
-    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work, costs))
+    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work.footprint, costs))
     chain, longest = (
         sum(costs[f"latency_{step}"] * count for step, count in steps.items()) + steps.get("storage_load", 0.0) * missed
         for steps in (work.chain, work.longest)

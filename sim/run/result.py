@@ -138,7 +138,7 @@ class Run:
         from .work import work_of  # few runs need it
 
         blocks, count = self._outcome.blocks, int(self.counters["workgroups"])
-        return work_of(self._dispatch, self._probes, self.sites, blocks, count)
+        return work_of(self._dispatch, self.sites, blocks, count)
 
     @cached_property
     def predicted_time(self) -> Prediction:

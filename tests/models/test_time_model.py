@@ -29,6 +29,8 @@ IDLE = Work(
     ideal_store_sectors=0.0,
     footprint=0.0,
     moved=0.0,
+    moved_again=0.0,
+    reach=0.0,
     missed=0.0,
     delayed=0.0,
     atomic_sectors=0.0,
@@ -58,6 +60,9 @@ def us(work: Work, **costs: float) -> float:
         ({"load_sectors": 4e4, "missed_lines": 1e4}, {"l2_load_sector": 1.0, "l2_load_line": 3.0}, 3 / 20 * 40),
         ({"store_sectors": 4e4, "ideal_store_sectors": 1e4}, {"l2_store_sector": 1.0, "l2_partial_sector": 2.0},
          3 / 20 * 10e4 / 1000),
+        ({"issued": {"fp32_divide": 40_000.0}}, {"issue_fp32_divide": 2.0}, 3 / 20 * 40_000 * 2 / 1000),
+        ({"issued": {"fp32_divide": 40_000.0}}, {"issue_fp32": 0.5}, 3 / 20 * 40_000 * 0.5 / 1000),
+        ({"moved_again": 1e9, "reach": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
         ({"footprint": 1e9, "moved": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
         ({"chain": {"alu": 100.0, "barrier": 2.0}}, {"latency_alu": 4.0, "latency_barrier": 50.0}, 500 / 1000),
         ({"chain": {"alu": 100.0}, "resident": 2}, {"latency_alu": 4.0}, 1.5 * 400 / 1000),
@@ -93,6 +98,11 @@ def test_a_unit_that_is_hardly_busy_adds_nothing() -> None:
 
 def test_a_footprint_within_the_cache_is_free_and_one_beyond_it_is_not() -> None:
     near, far = (us(replace(IDLE, footprint=each, moved=each), dram_byte=1.0) for each in (3e5, 3e6))
+    assert near < 0.01 * far
+
+
+def test_what_workgroups_share_stays_in_the_cache_if_they_are_near() -> None:
+    near, far = (us(replace(IDLE, footprint=3e6, moved_again=3e6, reach=each), dram_byte=1.0) for each in (3e5, 3e6))
     assert near < 0.01 * far
 
 
