@@ -16,6 +16,7 @@ import numpy as np
 from ..fast_dataclass import frozen, sealed
 from .costs import MeasuredCosts
 from .device import Device
+from .roofline import Level
 
 _HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
 WORTH = 0.005  # of the time: less is no saving
@@ -174,17 +175,33 @@ CHANGES = {"no bank conflicts": Work.without_conflicts, "coalesced accesses": Wo
 def predict(work: Work, device: Device) -> Prediction:
     """Predict the time of a dispatch. Raises `MissingCost` for a device whose costs are not known, ValueError for one
     without a number of cores."""
-    costs = device.costs or MeasuredCosts({})
-    if device.cores is None:
-        raise ValueError(f"device {device.name} has no number of cores, so no time can be predicted")
-    values, cores = {name: costs.value(name) for name in COSTS}, device.cores
-
+    values, cores = _costs(device)
     found, by_unit = predicted_us(work, values, cores)
     us, error = float(found), values["error_90"]
     parts = {name: float(part) for name, part in by_unit.items() if part > 0}
     savings = {name: us - float(predicted_us(change(work), values, cores)[0]) for name, change in CHANGES.items()}
     saved = {name: each for name, each in savings.items() if each > WORTH * us}
-    return Prediction(us, us / error, us * error, parts, saved, costs.calibrated)
+    return Prediction(us, us / error, us * error, parts, saved, device.costs is not None and device.costs.calibrated)
+
+
+def memory_levels(work: Work, device: Device) -> list[Level]:
+    """Return the levels of memory, and how long each takes for what a dispatch asks of it. Raises as `predict` does."""
+    values, cores = _costs(device)
+    rates = {"L1 cache": _cache_lines, "L2 cache": _l2, "device memory": _dram}
+    moved = {
+        "L1 cache": (work.load_lines + work.store_lines) * device.line_bytes,
+        "L2 cache": (work.load_sectors + work.store_sectors) * device.sector_bytes,
+        "device memory": _dram_bytes(work, values),
+    }
+    return [Level(name, moved[name], rate(work, values, cores) / values["clock_mhz"]) for name, rate in rates.items()]
+
+
+def _costs(device: Device) -> tuple[dict[str, float], int]:
+    """Return the costs of a device and its cores."""
+    costs = device.costs or MeasuredCosts({})
+    if device.cores is None:
+        raise ValueError(f"device {device.name} has no number of cores, so no time can be predicted")
+    return {name: costs.value(name) for name in COSTS}, device.cores
 
 
 def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[float, dict[str, float]]:
@@ -250,9 +267,13 @@ def _beyond_l2(bytes: float, costs: Mapping[str, float]) -> float:
     return 1 / (1 + ((bytes + 1.0) / costs["l2_bytes"]) ** -6)
 
 
-def _dram(work: Work, costs: Mapping[str, float], cores: int) -> float:
+def _dram_bytes(work: Work, costs: Mapping[str, float]) -> float:
     first = work.moved * _beyond_l2(work.footprint, costs)
-    return (first + work.moved_again * _beyond_l2(work.reach, costs)) * costs["dram_byte"] / cores
+    return first + work.moved_again * _beyond_l2(work.reach, costs)
+
+
+def _dram(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    return _dram_bytes(work, costs) * costs["dram_byte"] / cores
 
 
 def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:

@@ -20,7 +20,8 @@ from ..launch.partition import Outcome
 from ..launch.tracing import TraceRow
 from ..machine.opcodes import opcode_names
 from ..models import Device
-from ..models.time_model import Prediction, Work, predict
+from ..models.roofline import Roof, roofs
+from ..models.time_model import Prediction, Work, memory_levels, predict
 from ..utilization.utilization import Utilization
 from ..wgsl.source import Span
 from ..wgsl.typed import Pipeline
@@ -147,6 +148,15 @@ class Run:
         Raises `MissingCost` for a device without costs.
         """
         return predict(self.work, self._dispatch.device)
+
+    @property
+    def roofs(self) -> list[Roof]:
+        """What each level of memory and arithmetic allow, the lowest roof first; empty for a run without FLOPs.
+
+        Raises as `predicted_time` does.
+        """
+        flops, device = self.counters.get("flops", 0), self._dispatch.device
+        return roofs(flops, memory_levels(self.work, device), device.peak_flops) if flops else []
 
     @cached_property
     def line_times(self) -> list[LineTime]:

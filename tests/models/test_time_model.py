@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bankshot.sim.models import Cost, MeasuredCosts, MissingCost, get
-from bankshot.sim.models.time_model import COSTS, Work, predict, predicted_us
+from bankshot.sim.models.time_model import COSTS, Work, memory_levels, predict, predicted_us
 
 IDLE = Work(
     workgroups=20,
@@ -116,6 +116,17 @@ def test_a_prediction_has_bounds_parts_and_savings() -> None:
     assert found.parts == {"workgroup memory": pytest.approx(12.0), "launch": 1.0}
     assert found.limiter == "workgroup memory"
     assert found.savings == {"no bank conflicts": pytest.approx(9.0)}
+
+
+def test_a_level_of_memory_takes_its_bytes_and_its_time_from_the_model() -> None:
+    costs = {**FREE, "load_line": 2.0, "store_line": 1.0, "l2_load_sector": 3.0, "dram_byte": 0.8}
+    measured = MeasuredCosts({name: Cost(value, None, "by hand") for name, value in costs.items()})
+    work = replace(IDLE, load_lines=200.0, store_lines=100.0, load_sectors=400.0, footprint=1e9, moved=1e6)
+    levels = memory_levels(work, get("nvidia").with_(cores=CORES, costs=measured))
+    assert [level.name for level in levels] == ["L1 cache", "L2 cache", "device memory"]
+    assert [level.bytes for level in levels] == [300 * 128, 400 * 32, pytest.approx(1e6)]
+    share = 3 / 20 / 1000  # of the busiest core, in microseconds
+    assert [level.us for level in levels] == pytest.approx([500 * share, 1200 * share, 1e6 * 0.8 / CORES / 1000])
 
 
 def test_parts_add_up() -> None:
