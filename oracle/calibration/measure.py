@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import median
 
@@ -10,14 +11,15 @@ from ... import sim
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device
 from ...sim.models.costs import Cost, MeasuredCosts
-from ...sim.models.time_model import COSTS, predicted_us
+from ...sim.models.time_model import COSTS, Work, predicted_us
 from .. import wgpu_client
 from ..errors import UsageError
 from ..kernel_timing import groups
-from .fit import FIXED, Fit, Point, bound_of, fit, left_out
+from .fit import FIXED, NOT_FITTED, Fit, Point, bound_of, fit, left_out
 from .kernel_text import MicroBenchmark
 from .micro_benchmarks import micro_benchmarks
 
+_AS_BEGUN = "not fitted: the value that a fit begins with"
 PROBES = ("lanes", "banks", "sectors", "barriers")
 
 
@@ -73,9 +75,12 @@ def calibrate(plan: Plan, progress: Callable[[int], None] = lambda done: None) -
 def costs_of(fitted: Fit, error_90: float, source: str, command: str) -> dict[str, Cost]:
     """Return the costs of a fit as a device file has them."""
     values = {**fitted.costs, "error_90": error_90}
-    return {
-        name: Cost(values[name], None if name in FIXED else fitted.spreads[name], source, command) for name in COSTS
-    }
+
+    def cost(name: str) -> Cost:
+        spread = None if name in FIXED else fitted.spreads[name]
+        return Cost(values[name], spread, _AS_BEGUN if name in NOT_FITTED else source, command)
+
+    return {name: cost(name) for name in COSTS}
 
 
 def _points(plan: Plan, cores: int, progress: Callable[[int], None], refused: list[str]) -> Iterator[Point]:
@@ -83,7 +88,7 @@ def _points(plan: Plan, cores: int, progress: Callable[[int], None], refused: li
     for group in groups(micro_benchmarks(cores, plan.scale), _bytes):
         for each, its in _timed(plan, group, refused):
             if its.median > 0:
-                yield Point(each.constant, _run(each, plan.device).work, 1e6 * its.median)
+                yield Point(each.constant, timed_work(_run(each, plan.device)), 1e6 * its.median)
         done += len(group)
         progress(done)
 
@@ -105,6 +110,13 @@ def _timed(
             return
     for each in group:
         yield from _timed(plan, [each], refused)
+
+
+def timed_work(run: sim.Run) -> Work:
+    """Return the work of a dispatch as it is timed: before each pass, the device copies the contents of writable
+    buffers back, and the L2 cache holds these copies, too."""
+    copied = sum(len(bound.data) for bound in run.dispatch.bound if bound.writable)
+    return replace(run.work, footprint=run.work.footprint + copied)
 
 
 def _run(each: MicroBenchmark, device: Device) -> sim.Run:

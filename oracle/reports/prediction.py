@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from .source_listing import compact
 
 if TYPE_CHECKING:
     from ...sim import Run
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 5  # of a report
 _LEAST_SHARE = 0.02  # of the time, for a line to be listed
+_FAR = 100  # times the lowest roof: a higher one is not named
 _SHOWN = 0.05  # of the time: a smaller part is not named
 
 
@@ -52,7 +56,19 @@ def prediction_words(run: Run) -> list[str]:
         return ["predicted time: for ranking only, its device was not calibrated", _parts(found)]
     words = f"predicted time {claimed_us(found)}"
     saved = [f"{name} would save {shown_us(each)}" for name, each in run.time_savings.items()]
-    return [words, _parts(found), *saved]
+    return [words, _parts(found), *_roofline(run), *saved]
+
+
+def _roofline(run: Run) -> list[str]:
+    """The roofs over a kernel in one line, the lowest first, without those far above it; none without FLOPs."""
+    roofs = run.roofs
+    words = [
+        f"{compact(roof.attainable)} by {roof.name}"
+        + (f" ({roof.intensity:.3g} FLOP per byte)" if isfinite(roof.intensity) else "")
+        for roof in roofs
+        if roof.attainable <= _FAR * roofs[0].attainable
+    ]
+    return [f"roofline, FLOP per second: at most {', '.join(words)}"] if words else []
 
 
 def prediction_entry(run: Run) -> dict[str, Any]:
@@ -67,6 +83,14 @@ def prediction_entry(run: Run) -> dict[str, Any]:
         "limiter": found.limiter,
         "parts": dict(found.parts),
         "savings": run.time_savings,
+        "roofline": [
+            {
+                "name": roof.name,
+                "flop_per_byte": roof.intensity if isfinite(roof.intensity) else None,
+                "flop_per_second": roof.attainable,
+            }
+            for roof in run.roofs
+        ],
         "lines": [_line_entry(line) for line in run.line_times],
         "calibrated": found.calibrated,
     }

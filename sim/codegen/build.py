@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,31 +72,20 @@ def build(
     return _finish(pipeline, ready, probes, lanes, passes=passes, interleaved=interleaved > 0)
 
 
-@without_gc()
-def lowered(
-    pipeline: Pipeline,
-    *,
-    rounding: Rounding,
-    probes: frozenset[str],
-    workgroups_per_batch: int,
-    trace: str | None = None,
-    policy: str = "clamp",
-    poisoned: frozenset[int] = frozenset(),
-    passes: Passes = ALL,
-) -> Lowered:
-    """Return what `build` generates code from, with the same arguments."""
-    passes = _needed(passes, rounding, probes)
-    return _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
+def lowered(pipeline: Pipeline, **options: Any) -> Lowered:
+    """Return what `build` generates code from, with the same options."""
+    return draft(pipeline, **options).lowered
 
 
 @frozen
 class Draft:
-    """A lowered pipeline, for analyses, that can become a program of one workgroup per batch."""
+    """A lowered pipeline, for analyses, that can become a program."""
 
     pipeline: Pipeline
     lowered: Lowered
     probes: frozenset[str]
     passes: Passes
+    workgroups_per_batch: int
 
     def watch(self, comparisons: Sequence[Comparison]) -> None:
         """Measure the margins of comparisons, each by its place in the sequence."""
@@ -106,7 +95,7 @@ class Draft:
             items.insert(items.index(each.value) + 1, margin)
 
     def program(self) -> Program:
-        return _finish(self.pipeline, self.lowered, self.probes, 1, passes=self.passes)
+        return _finish(self.pipeline, self.lowered, self.probes, self.workgroups_per_batch, passes=self.passes)
 
     def tabulated(self, values: list[Value], step: int, room: int) -> Program:
         """Build a program that only computes `values` (see `analysis.tabulate`)."""
@@ -114,12 +103,22 @@ class Draft:
         return _finish(self.pipeline, tables, frozenset(), 1, passes=self.passes)
 
 
+@without_gc()
 def draft(
-    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], policy: str, passes: Passes = ALL
+    pipeline: Pipeline,
+    *,
+    rounding: Rounding,
+    probes: frozenset[str],
+    workgroups_per_batch: int = 1,
+    trace: str | None = None,
+    policy: str = "clamp",
+    poisoned: frozenset[int] = frozenset(),
+    passes: Passes = ALL,
 ) -> Draft:
     """Lower a pipeline, with the same arguments as `build`."""
     passes = _needed(passes, rounding, probes)
-    return Draft(pipeline, _probed(pipeline, rounding, probes, 1, None, policy, passes), probes, passes)
+    ready = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
+    return Draft(pipeline, ready, probes, passes, workgroups_per_batch)
 
 
 def _needed(passes: Passes, rounding: Rounding, probes: frozenset[str]) -> Passes:

@@ -1,7 +1,9 @@
-"""The roofline model: what bounds a kernel on a device (Williams, Waterman, Patterson 2009)."""
+"""The roofline model: what bounds a kernel on a device (Williams, Waterman, Patterson 2009), and its form with a roof
+for each level of memory (Yang et al., "Hierarchical Roofline Analysis for GPUs", 2020)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf
 
 from ..fast_dataclass import sealed
@@ -32,3 +34,35 @@ def place(flops: float, bytes: float, peak_flops: float, peak_bandwidth: float) 
     if intensity >= ridge:
         return Place(intensity, ridge, "compute", peak_flops)
     return Place(intensity, ridge, "memory", intensity * peak_bandwidth)
+
+
+@sealed
+class Level:
+    """A level of memory: the bytes that it moves for a kernel, and the microseconds that it takes for them alone."""
+
+    name: str
+    bytes: float
+    us: float
+
+
+@sealed
+class Roof:
+    """What one level allows: `intensity` in operations per byte of it, infinite for arithmetic; `attainable` in
+    operations per second."""
+
+    name: str
+    intensity: float
+    attainable: float
+
+
+def roofs(flops: float, levels: Iterable[Level], peak_flops: float | None) -> list[Roof]:
+    """Return the roofs over a kernel, the lowest first, with that of arithmetic if its peak is known.
+
+    A level that moves nothing has no roof. Raises ValueError for a kernel without operations.
+    """
+    if flops <= 0:
+        raise ValueError("a kernel without operations has no place under a roofline")
+    found = [Roof(each.name, flops / each.bytes, 1e6 * flops / each.us) for each in levels if each.bytes and each.us]
+    if peak_flops:
+        found.append(Roof("arithmetic", inf, peak_flops))
+    return sorted(found, key=lambda roof: roof.attainable)

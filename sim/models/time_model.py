@@ -16,6 +16,7 @@ import numpy as np
 from ..fast_dataclass import frozen, sealed
 from .costs import MeasuredCosts
 from .device import Device
+from .roofline import Level
 
 _HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
 WORTH = 0.005  # of the time: less is no saving
@@ -31,7 +32,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "workgroup_start": ("starting a workgroup", 100.0),
     "subgroup_start": ("starting a subgroup", 10.0),
     "issue_fp32": ("issuing an instruction of a subgroup, by class", 0.25),
-    "issue_fp32_divide": ("", 2.5),
+    "issue_fp32_divide": ("the reciprocal of a division", 2.0),
     "issue_fp16": ("", 0.25),
     "issue_comparison": ("comparisons, selections, minima and maxima, shifts", 0.5),
     "issue_integer": ("", 0.5),
@@ -87,7 +88,8 @@ COSTS: Mapping[str, tuple[str, float]] = {
 }
 
 
-SPECIAL = ("special", "conversion", "bit_count")  # take a unit of their own, besides the slot in which they issue
+# They take a unit of their own, besides the slot in which they issue.
+SPECIAL = ("special", "fp32_divide", "conversion", "bit_count")
 
 
 @frozen
@@ -97,6 +99,8 @@ class Work:
     `resident`: workgroups of it that a core holds. `issued`: instructions of subgroups by class. `chain`: steps that
     depend on each other, by kind, of one workgroup on average; `longest`: of the workgroup that takes the most.
     `footprint`: bytes of the distinct lines of storage; `moved`: by device memory, if none stay in the L2 cache.
+    `moved_again`: for workgroups far apart, if what they share does not stay in the L2 cache; `reach`: bytes that are
+    accessed between two of them, on average.
     `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
     `atomic_turns`: of the busiest part of the L2 cache.
     """
@@ -120,6 +124,8 @@ class Work:
     ideal_store_sectors: float
     footprint: float
     moved: float
+    moved_again: float
+    reach: float
     missed: float
     delayed: float
     atomic_sectors: float
@@ -169,17 +175,33 @@ CHANGES = {"no bank conflicts": Work.without_conflicts, "coalesced accesses": Wo
 def predict(work: Work, device: Device) -> Prediction:
     """Predict the time of a dispatch. Raises `MissingCost` for a device whose costs are not known, ValueError for one
     without a number of cores."""
-    costs = device.costs or MeasuredCosts({})
-    if device.cores is None:
-        raise ValueError(f"device {device.name} has no number of cores, so no time can be predicted")
-    values, cores = {name: costs.value(name) for name in COSTS}, device.cores
-
+    values, cores = _costs(device)
     found, by_unit = predicted_us(work, values, cores)
     us, error = float(found), values["error_90"]
     parts = {name: float(part) for name, part in by_unit.items() if part > 0}
     savings = {name: us - float(predicted_us(change(work), values, cores)[0]) for name, change in CHANGES.items()}
     saved = {name: each for name, each in savings.items() if each > WORTH * us}
-    return Prediction(us, us / error, us * error, parts, saved, costs.calibrated)
+    return Prediction(us, us / error, us * error, parts, saved, device.costs is not None and device.costs.calibrated)
+
+
+def memory_levels(work: Work, device: Device) -> list[Level]:
+    """Return the levels of memory, and how long each takes for what a dispatch asks of it. Raises as `predict` does."""
+    values, cores = _costs(device)
+    rates = {"L1 cache": _cache_lines, "L2 cache": _l2, "device memory": _dram}
+    moved = {
+        "L1 cache": (work.load_lines + work.store_lines) * device.line_bytes,
+        "L2 cache": (work.load_sectors + work.store_sectors) * device.sector_bytes,
+        "device memory": _dram_bytes(work, values),
+    }
+    return [Level(name, moved[name], rate(work, values, cores) / values["clock_mhz"]) for name, rate in rates.items()]
+
+
+def _costs(device: Device) -> tuple[dict[str, float], int]:
+    """Return the costs of a device and its cores."""
+    costs = device.costs or MeasuredCosts({})
+    if device.cores is None:
+        raise ValueError(f"device {device.name} has no number of cores, so no time can be predicted")
+    return {name: costs.value(name) for name in COSTS}, device.cores
 
 
 def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[float, dict[str, float]]:
@@ -240,18 +262,23 @@ def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     return _share(work, cores) * (loads + stores)
 
 
-def _beyond_l2(work: Work, costs: Mapping[str, float]) -> float:
-    """The share of the footprint that does not stay in the L2 cache: a smooth step around its size."""
-    return 1 / (1 + ((work.footprint + 1.0) / costs["l2_bytes"]) ** -6)
+def _beyond_l2(bytes: float, costs: Mapping[str, float]) -> float:
+    """The share of what was accessed these bytes ago that the L2 cache has lost: a smooth step around its size."""
+    return 1 / (1 + ((bytes + 1.0) / costs["l2_bytes"]) ** -6)
+
+
+def _dram_bytes(work: Work, costs: Mapping[str, float]) -> float:
+    first = work.moved * _beyond_l2(work.footprint, costs)
+    return first + work.moved_again * _beyond_l2(work.reach, costs)
 
 
 def _dram(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    return work.moved * costs["dram_byte"] * _beyond_l2(work, costs) / cores
+    return _dram_bytes(work, costs) * costs["dram_byte"] / cores
 
 
 def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
     """Chains of the workgroups that a core runs one after the other."""
-    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work, costs))
+    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work.footprint, costs))
     chain, longest = (
         sum(costs[f"latency_{step}"] * count for step, count in steps.items()) + steps.get("storage_load", 0.0) * missed
         for steps in (work.chain, work.longest)

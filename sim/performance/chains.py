@@ -66,10 +66,13 @@ class RegionCosts:
     counted_by: RegionCosts | None = None
 
 
-def region_costs(lowered: Lowered) -> list[RegionCosts]:
-    """Return the costs of all regions of a program, each after its parent."""
+def region_costs(lowered: Lowered, *, barriers: bool = True) -> list[RegionCosts]:
+    """Return the costs of all regions of a program, each after its parent.
+
+    `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out.
+    """
     find_uniformity(lowered.body, lowered.accesses, lowered.builder.slots, one_workgroup=True)
-    walk = _Walk(lowered)
+    walk = _Walk(lowered, barriers)
     walk.region(lowered.body, None, Moment())
     return walk.found
 
@@ -77,8 +80,13 @@ def region_costs(lowered: Lowered) -> list[RegionCosts]:
 _CYCLES = attrgetter("cycles")
 
 
+def _cost(value: ir.Value) -> InstructionCost | None:
+    return cost_of_value(value.op, by_constant=bool(value.args) and value.args[-1].op == "const")
+
+
 class _Walk:
-    def __init__(self, lowered: Lowered) -> None:
+    def __init__(self, lowered: Lowered, barriers: bool) -> None:
+        self._barriers = barriers
         self._sites = lowered.sites.rows
         self._needed = needed_values(lowered.body)
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
@@ -164,8 +172,10 @@ class _Walk:
             case ir.Collective(results=results):
                 return now, self._issue(item, InstructionCost("subgroup", "subgroup"), results, costs, now)
             case ir.Barrier():
-                costs.issued["barrier"] += 1
-                passed = max(end, now, key=_CYCLES).after("barrier")
+                passed = max(end, now, key=_CYCLES)  # without barriers too, as a subgroup issues in order
+                if self._barriers:
+                    costs.issued["barrier"] += 1
+                    passed = passed.after("barrier")
                 return passed, passed
             case _:
                 pass
@@ -176,7 +186,7 @@ class _Walk:
             return
         if value.op == "get":
             self._ready[id(value)] = self._ready.get(id(value.imm), Moment())
-        elif (cost := cost_of_value(value.op)) is not None:
+        elif (cost := _cost(value)) is not None:
             self._issue(value, cost, [value], costs, now)
         elif value.args:
             self._ready[id(value)] = self._after(value.args, Moment())
@@ -188,6 +198,8 @@ class _Walk:
         costs.issued[cost.issued] += cost.times
         if cost.arithmetic:
             costs.issued["fp32"] += cost.arithmetic
+        if cost.integer:
+            costs.issued["integer"] += cost.integer
         if cost.prefix:
             costs.issued["subgroup"] += cost.prefix
         begin = self._after(operands(item), now)

@@ -60,7 +60,10 @@ REDUCTIONS = ("add", "sub", "max", "min", "and", "or", "xor")
 PREFIX_SUMS = ("add", "sub")
 _PREFIX = 5  # steps of a prefix sum over a subgroup
 _STEP_OF = {"bit_count": "conversion"}
-_STEPS_OF = {"integer_divide": 20, "fp32_divide": 3}  # a division is a sequence of dependent instructions
+_STEPS_OF = {"integer_divide": 20}  # a sequence of dependent instructions
+# Division of integers by a constant: the high half of a product, a shift and corrections (Granlund and Montgomery,
+# "Division by invariant integers using multiplication", PLDI 1994). A remainder multiplies and subtracts once more.
+_BY_CONSTANT = {"div": (1, 3), "rem": (2, 4)}
 # Functions that take several instructions: special ones (exp2, log2, sin, reciprocal, root), and f32 arithmetic.
 _SEQUENCES = {
     **dict.fromkeys(("exp", "log", "sin", "cos", "sqrt"), (1, 1)),
@@ -77,21 +80,25 @@ _SEQUENCES = {
 class InstructionCost:
     """The class that an item issues as, and how often; the kind of step that its result takes, and how many of these.
 
-    `arithmetic` and `prefix`: f32 instructions, and exchanges between lanes, that it takes besides."""
+    `arithmetic`, `integer` and `prefix`: f32 and integer instructions, and exchanges between lanes, that it takes
+    besides."""
 
     issued: str
     step: str
     steps: int = 1
     times: int = 1
     arithmetic: int = 0
+    integer: int = 0
     prefix: int = 0
 
 
-def cost_of_value(op: str) -> InstructionCost | None:
+def cost_of_value(op: str, *, by_constant: bool = False) -> InstructionCost | None:
     """Return the cost of a scalar operation; None for one that costs no instruction.
 
-    >>> cost_of_value("div_f32")
-    InstructionCost(issued='fp32_divide', step='alu', steps=3, times=1, arithmetic=0, prefix=0)
+    `by_constant`: its last operand is one.
+
+    >>> cost_of_value("pow_f32")
+    InstructionCost(issued='special', step='special', steps=2, times=2, arithmetic=1, integer=0, prefix=0)
     """
     kind = None if op in _FREE else class_of(op)
     if kind is None:
@@ -102,11 +109,16 @@ def cost_of_value(op: str) -> InstructionCost | None:
         kind = "comparison"
     elif kind == "integer" and op.startswith("mul"):
         kind = "integer_multiply"
+    elif kind == "integer" and by_constant and (multiplied := _BY_CONSTANT.get(op[:3])):
+        products, others = multiplied
+        return InstructionCost("integer_multiply", "alu", products + others, products, integer=others)
     elif kind in ("integer", "fp32") and op.startswith(("div", "rem")):
         kind += "_divide"
     if kind == "special":
         special, arithmetic = _SEQUENCES.get(op.partition("_")[0], (1, 0))
         return InstructionCost(kind, kind, special, special, arithmetic)
+    if kind == "fp32_divide":  # a reciprocal and a product
+        return InstructionCost(kind, "special", arithmetic=1)
     return InstructionCost(kind, _STEP_OF.get(kind, "alu"), _STEPS_OF.get(kind, 1))
 
 

@@ -20,7 +20,8 @@ from ..launch.partition import Outcome
 from ..launch.tracing import TraceRow
 from ..machine.opcodes import opcode_names
 from ..models import Device
-from ..models.time_model import Prediction, Work, predict
+from ..models.roofline import Roof, roofs
+from ..models.time_model import Prediction, Work, memory_levels, predict
 from ..utilization.utilization import Utilization
 from ..wgsl.source import Span
 from ..wgsl.typed import Pipeline
@@ -138,7 +139,7 @@ class Run:
         from .work import work_of  # few runs need it
 
         blocks, count = self._outcome.blocks, int(self.counters["workgroups"])
-        return work_of(self._dispatch, self._probes, self.sites, blocks, count)
+        return work_of(self._dispatch, self.sites, blocks, count)
 
     @cached_property
     def predicted_time(self) -> Prediction:
@@ -147,6 +148,15 @@ class Run:
         Raises `MissingCost` for a device without costs.
         """
         return predict(self.work, self._dispatch.device)
+
+    @property
+    def roofs(self) -> list[Roof]:
+        """What each level of memory and arithmetic allow, the lowest roof first; empty for a run without FLOPs.
+
+        Raises as `predicted_time` does.
+        """
+        flops, device = self.counters.get("flops", 0), self._dispatch.device
+        return roofs(flops, memory_levels(self.work, device), device.peak_flops) if flops else []
 
     @cached_property
     def line_times(self) -> list[LineTime]:

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bounded_cache import remember
-from ..codegen.build import lowered
+from ..codegen.build import draft
+from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
 from ..launch.device_memory import DeviceMemory
-from ..launch.launch import Launch
+from ..launch.launch import Launch, RunOptions
 from ..machine import layout as at
 from ..models.device import Device
 from ..models.occupancy import occupancy
@@ -37,11 +38,22 @@ _CHUNK = 64  # words that one part of the L2 cache serves
 _GRANULE = 16  # words that device memory moves at once
 _PARTS = 48  # of the L2 cache
 _TURNS = {"atomicCompareExchangeWeak": 2}
-_MOST_PROGRAM_COSTS = 16  # that are kept for each module
+_MOST_PROGRAMS = 16  # that are kept for each module
 
-ProgramCosts = tuple[list[RegionCosts], frozenset[SourceSite]]  # and the atomic operations whose results are needed
 
-_PROGRAM_COSTS: WeakKeyDictionary[Module, dict[tuple[Any, ...], ProgramCosts]] = WeakKeyDictionary()
+@frozen
+class SampledProgram:
+    """A program that samples workgroups, the costs of its regions, and the atomic operations whose results are needed.
+
+    Its basic blocks are those of any program of the dispatch.
+    """
+
+    program: Program
+    regions: list[RegionCosts]
+    used: frozenset[SourceSite]
+
+
+_PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], SampledProgram]] = WeakKeyDictionary()
 
 
 @frozen
@@ -57,18 +69,13 @@ class Contention:
     growth: float
 
 
-def work_of(
-    dispatch: Dispatch, probes: frozenset[str], sites: Iterable[Site], blocks: NDArray[np.int64], count: int
-) -> Work:
-    """Return the work of a dispatch.
-
-    `sites` and `blocks`: what a run with these probes counted of `count` workgroups.
-    """
+def work_of(dispatch: Dispatch, sites: Iterable[Site], blocks: NDArray[np.int64], count: int) -> Work:
+    """Return the work of a dispatch. `sites` and `blocks`: what a run counted of `count` workgroups."""
     rows, grid, device = list(sites), prod(dispatch.grid), dispatch.device
     scale = grid / max(1, count)
     subgroups = -(-dispatch.lanes // device.subgroup_size)
-    regions, used = _program_costs(dispatch, probes)
-    issued, chain, longest = _executed(regions, dispatch, blocks, count)
+    sampled = _sampled(dispatch)
+    issued, chain, longest = _executed(sampled.regions, dispatch, blocks, count)
     resident = max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups)
     sharing = min(resident, -(-grid // (device.cores or 1)))
     atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
@@ -81,8 +88,8 @@ def work_of(
     requested, missed = sum(row.global_sectors for row in loads), sum(misses)
     ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
     delayed = sum(row.global_requests * sample.delayed.get(row.site, 1.0) for row in loads)
-    footprint, moved = _footprint(dispatch, rows, sample, scale)
-    passes, turns = _storage_atomics(atomics, used, sample, dispatch, scale)
+    memory = _memory(dispatch, rows, sample, scale)
+    passes, turns = _storage_atomics(atomics, sampled.used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
     return Work(
         workgroups=grid,
@@ -102,26 +109,34 @@ def work_of(
         ideal_load_sectors=scale * ideal,
         store_sectors=scale * sum(row.global_sectors for row in stores),
         ideal_store_sectors=scale * sum(row.global_ideal_sectors for row in stores),
-        footprint=footprint,
-        moved=moved,
+        footprint=memory.footprint,
+        moved=memory.moved,
+        moved_again=memory.moved_again,
+        reach=memory.reach,
         missed=missed / requested if requested else 0.0,
         delayed=delayed / max(1, sum(row.global_requests for row in loads)),
         atomic_sectors=passes,
         atomic_turns=turns,
-        workgroup_atomic_turns=scale * sum(_turns(row, used) for row in atomics if row.space == "workgroup"),
+        workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in atomics if row.space == "workgroup"),
     )
 
 
-def _program_costs(dispatch: Dispatch, probes: frozenset[str]) -> ProgramCosts:
-    """Return the costs of the program that counted; those of a module are kept."""
-    pipeline, how = dispatch.pipeline, dispatch.build_options(probes)
+def _sampled(dispatch: Dispatch) -> SampledProgram:
+    """Return the program that samples workgroups; those of a module are kept."""
+    pipeline, how = dispatch.pipeline, dispatch.build_options(_SAMPLED, _one_workgroup(dispatch, 0))
+    several = dispatch.lanes > dispatch.device.subgroup_size
 
-    def make() -> ProgramCosts:
-        program = lowered(pipeline, **how)
-        return region_costs(program), used_atomics(program)
+    def make() -> SampledProgram:
+        made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
+        program = made.program()
+        return SampledProgram(program, region_costs(made.lowered, barriers=several), used_atomics(made.lowered))
 
-    known = _PROGRAM_COSTS.setdefault(pipeline.module, {})
-    return remember(known, program_key(pipeline, how), make, _MOST_PROGRAM_COSTS)
+    known = _PROGRAMS.setdefault(pipeline.module, {})
+    return remember(known, (*program_key(pipeline, how), several), make, _MOST_PROGRAMS)
+
+
+def _one_workgroup(dispatch: Dispatch, number: int) -> RunOptions:
+    return replace(dispatch.how, chosen=np.array([number]), threads=1, trace=None)
 
 
 # ---- instructions ------------------------------------------------------------------------------------
@@ -155,9 +170,6 @@ def _executed(
         for step, steps in region.chain.items():
             chain[step] += steps * its.mean
             longest[step] += steps * its.longest
-    if subgroups == 1:  # a compiler leaves out barriers that only one subgroup would wait for
-        for counts in (issued, chain, longest):
-            counts.pop("barrier", None)
     return {kind: n for kind, n in issued.items() if n}, chain, longest
 
 
@@ -195,32 +207,55 @@ def _ideal_lines(row: Site, sectors_per_line: int) -> float:
     return min(row.global_lines, max(requests, row.global_ideal_sectors / sectors_per_line))
 
 
-def _footprint(dispatch: Dispatch, rows: list[Site], sample: Sample, scale: float) -> tuple[float, float]:
-    """Return the bytes of the distinct lines of storage that are accessed, at most, and the bytes that device memory
-    moves for them.
+@frozen
+class Memory:
+    """Bytes of storage: see the fields of `Work` with these names."""
+
+    footprint: float
+    moved: float
+    moved_again: float
+    reach: float
+
+
+def _memory(dispatch: Dispatch, rows: list[Site], sample: Sample, scale: float) -> Memory:
+    """Return the bytes of the distinct lines of storage that are accessed, at most, and those that device memory moves.
 
     It moves granules; and twice those to which parts of sectors are stored, as it reads their other parts first.
+    Workgroups that share a granule are far apart where neighbours do not share it. From one of them to the next, all
+    others between them access storage: that is the reach.
     """
-    lines = moved = 0.0
-    for bound in dispatch.bound:
-        if bound.variable.space == "storage":
-            mine = [row for row in rows if row.name == bound.variable.name]
-            used = scale * sum(row.global_sectors for row in mine) * dispatch.device.sector_bytes
-            stored = sum(row.global_sectors for row in mine if row.kind == "store")
-            whole = sum(row.global_ideal_sectors for row in mine if row.kind == "store")
-            partial = min(1.0, 2 * (1 - whole / stored)) if stored else 0.0
-            spread = sample.spreads.get(bound.variable.name, Spread(1.0, 1.0))
-            lines += min(len(bound.data), used * spread.lines)
-            moved += min(len(bound.data), used * spread.granules) * (1 + partial)
-    return lines, moved
+    footprint = moved = again = far = 0.0
+    grid, bound = prod(dispatch.grid), [each for each in dispatch.bound if each.variable.space == "storage"]
+    spreads = [sample.spreads.get(each.variable.name, Spread(1.0, 1.0, 0.0)) for each in bound]
+    once: list[float] = []
+    for each, spread in zip(bound, spreads, strict=True):
+        mine = [row for row in rows if row.name == each.variable.name]
+        used = scale * sum(row.global_sectors for row in mine) * dispatch.device.sector_bytes
+        footprint += min(len(each.data), used * spread.lines)
+        once.append(min(len(each.data), used * spread.granules))
+    for each, spread, own in zip(bound, spreads, once, strict=True):
+        mine = [row for row in rows if row.name == each.variable.name and row.kind == "store"]
+        stored, whole = sum(row.global_sectors for row in mine), sum(row.global_ideal_sectors for row in mine)
+        times = 1 + (min(1.0, 2 * (1 - whole / stored)) if stored else 0.0)
+        moved += own * times
+        if spread.new * grid > own > 0:
+            between = own / spread.new  # workgroups
+            its = (spread.new * grid - own) * times
+            again += its
+            far += its * sum(min(all_, between * other.new) for all_, other in zip(once, spreads, strict=True))
+    return Memory(footprint, moved, again, far / again if again else 0.0)
 
 
 @frozen
 class Spread:
-    """The bytes of the lines and of the granules that hold the accessed sectors of a buffer, for each byte of these."""
+    """The bytes of the lines and of the granules that hold the accessed sectors of a buffer, for each byte of these.
+
+    `new`: bytes of granules that a workgroup accesses and its neighbour does not.
+    """
 
     lines: float
     granules: float
+    new: float
 
 
 @frozen
@@ -252,7 +287,7 @@ def _sample(dispatch: Dispatch, resident: int, changed: frozenset[str]) -> Sampl
     if growth < _APART and resident > 1 and any(share > 0 for share in missed.values()):
         _, missed, delayed = _first_workgroup(dispatch, middle, resident**growth)
     counts = {name: (launch.atomic_operations(name), second.atomic_operations(name)) for name in changed}
-    spreads = {name: _spread(each, dispatch.device) for name, each in both.items() if each.any()}
+    spreads = {name: _spread(words[name], each, dispatch.device) for name, each in both.items() if each.any()}
     return Sample(
         missed, delayed, spreads, {name: _contention(*each) for name, each in counts.items() if any(map(np.any, each))}
     )
@@ -262,16 +297,17 @@ def _count(masks: Iterable[NDArray[np.bool_]]) -> int:
     return sum(int(np.count_nonzero(mask)) for mask in masks)
 
 
-def _spread(touched: NDArray[np.bool_], device: Device) -> Spread:
-    words = np.flatnonzero(touched)
+def _spread(one: NDArray[np.bool_], both: NDArray[np.bool_], device: Device) -> Spread:
+    words = np.flatnonzero(both)
     sector, line = device.sector_bytes // 4, device.line_bytes // 4
     sectors, granules, lines = (size * _distinct(words // size) for size in (sector, _GRANULE, line))
-    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors))
+    new = granules - _GRANULE * _distinct(np.flatnonzero(one) // _GRANULE)
+    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), 4.0 * new)
 
 
 def _distinct(numbers: NDArray[np.int64]) -> int:
     """Return how many of these ascending numbers are distinct."""
-    return 1 + int(np.count_nonzero(numbers[1:] != numbers[:-1]))
+    return int(np.count_nonzero(numbers[1:] != numbers[:-1])) + min(1, len(numbers))
 
 
 def _contention(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> Contention:
@@ -311,8 +347,7 @@ def _first_workgroup(
 
 
 def _launch(dispatch: Dispatch, number: int, memory: DeviceMemory | None = None) -> Launch:
-    how = replace(dispatch.how, chosen=np.array([number]), threads=1, trace=None)
-    program = dispatch.with_(how=how).program(_SAMPLED, how)
+    how, program = _one_workgroup(dispatch, number), _sampled(dispatch).program
     return Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory)
 
 

@@ -19,9 +19,9 @@ from bankshot.sim.device_files import find
 from bankshot.sim.fast_dataclass import frozen
 from bankshot.sim.models.time_model import predict
 from tests.hardware import measure_times
+from tests.hardware.page_table import write
 from tests.hardware.predict_times import Timed, points
 
-MARKS = ("<!-- choices -->", "<!-- end of choices -->")  # around the table in a page
 DEVICE = "nvidia-h200"
 WITHIN = 1.05
 
@@ -76,13 +76,6 @@ def _percent(cost: float) -> str:
     return f"{100 * (cost - 1):.1f}%"
 
 
-def write(page: Path, rows: Sequence[str]) -> None:
-    """Replace the table between the marks of a page."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
-    page.write_text("\n".join([f"{before}{MARKS[0]}", "", *rows, "", f"{MARKS[1]}{after}"]), encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--page", type=Path, help="write the table into this page")
@@ -92,7 +85,7 @@ def main() -> None:
     rows = table(choices(timed))
     print("\n".join(rows))
     if args.page:
-        write(args.page, rows)
+        write(args.page, "choices", rows)
 
 
 if __name__ == "__main__":

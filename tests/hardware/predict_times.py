@@ -1,6 +1,6 @@
 """Fits the costs of an H200 to the times of the micro-benchmarks, and compares predictions with measured times.
 
-    python -m tests.hardware.predict_times [--entries FILE.json] [--write FILE.toml]
+    python -m tests.hardware.predict_times [--entries FILE.json] [--write FILE.toml] [--page docs/time-model.md]
 
 The fit sees the 245 micro-benchmarks of `bankshot calibrate` alone. The dispatches of `timed_families`, and the entry
 points of other repositories, are predicted blind. Prints pairs of kernels for one family and shape whose times differ
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 import bankshot
 from bankshot.oracle.calibration.fit import Point, bound_of, fit
-from bankshot.oracle.calibration.measure import PROBES, costs_of
+from bankshot.oracle.calibration.measure import PROBES, costs_of, timed_work
 from bankshot.sim.device_files import find, write_profile
 from bankshot.sim.models.costs import Cost, MeasuredCosts
 from bankshot.sim.models.time_model import predicted_us
 from tests.hardware import measure_times
 from tests.hardware.measure_times import CORES, Item
+from tests.hardware.page_table import write
 
 HERE = Path(__file__).parent
 COMMAND = "python -m tests.hardware.predict_times"
@@ -59,7 +60,7 @@ def points(name: str, items: Iterable[Item]) -> Iterator[tuple[Timed, Point]]:
                 workgroups="classes",
                 replay=False,
             )
-            yield at, Point(item.family, run.work, times[at])
+            yield at, Point(item.family, timed_work(run), times[at])
 
 
 def pairs(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float]) -> list[tuple[str, bool, float]]:
@@ -76,40 +77,55 @@ def pairs(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float]) -> l
     ]
 
 
-def report(found: Sequence[tuple[Timed, Point]], costs: dict[str, float]) -> NDArray[np.float64]:
-    """Print a line for each family and one for all. Returns predicted / measured of each dispatch."""
-    predicted = [float(predicted_us(point.work, costs, CORES)[0]) for _, point in found]
-    errors = np.array([us / point.us for us, (_, point) in zip(predicted, found, strict=True)])
+def rows(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float], kinds: str) -> list[str]:
+    """Return the rows of a table in Markdown: all dispatches, then each kind. `kinds`: what they are."""
+    families = [point.kind for _, point in found]
+    off = np.exp(np.abs(np.log(ratios(found, predicted))))
     ordered = pairs(found, predicted)
-    if not found:
-        return np.ones(0)
-    kinds = np.array([point.kind for _, point in found])
-    for kind in [*dict.fromkeys(kinds.tolist()), ""]:
-        mine = errors[kinds == kind] if kind else errors
-        of_pairs = [(right, off) for family, right, off in ordered if family == kind or not kind]
-        off = np.exp(np.abs(np.log(mine)))
-        words = f"{sum(right for right, _ in of_pairs)} of {len(of_pairs)} pairs" if of_pairs else "no pairs"
-        ratio = f"{np.exp(np.median([each for _, each in of_pairs])):.2f}" if of_pairs else "-"
-        print(
-            f"{kind or 'all':36} {len(mine):4} dispatches, {words:18} in order, their ratio off by {ratio}; "
-            f"times off by {np.median(off):.2f}, 90th {np.quantile(off, 0.9):.2f}, worst {off.max():.1f}"
-        )
-    return errors
+    lines = [
+        "| kernels | dispatches | pairs in order | ratio off by | time off by, median | 90% | worst |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for family in ["", *dict.fromkeys(families)]:
+        mine = off[[family in ("", its) for its in families]]
+        of_pairs = [(right, each) for its, right, each in ordered if family in ("", its)]
+        in_order = f"{sum(right for right, _ in of_pairs):,} of {len(of_pairs):,}"
+        ratio = f"{np.exp(np.median([each for _, each in of_pairs])):.2f}" if of_pairs else ""
+        name = family or f"**{len(set(families))} {kinds}**"
+        errors = f"{np.median(mine):.2f} | {np.quantile(mine, 0.9):.2f} | {mine.max():.1f}"
+        lines.append(f"| {name} | {len(mine)} | {in_order} | {ratio} | {errors} |")
+    return lines
+
+
+def ratios(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float]) -> NDArray[np.float64]:
+    """Return predicted / measured of each dispatch."""
+    return np.array([us / point.us for us, (_, point) in zip(predicted, found, strict=True)])
+
+
+def report(found: Sequence[tuple[Timed, Point]], costs: Mapping[str, float], kinds: str, page: Path | None) -> float:
+    """Print the table of some kinds, and write it into a page. Returns the factor that holds 90% of the times."""
+    predicted = [float(predicted_us(point.work, costs, CORES)[0]) for _, point in found]
+    lines = rows(found, predicted, kinds)
+    print("\n".join(lines))
+    if page:
+        write(page, kinds, lines)
+    return bound_of(ratios(found, predicted))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entries", type=Path, help="entry points of other repositories, as choose_entries wrote them")
     parser.add_argument("--write", type=Path, help="write the device profile here")
+    parser.add_argument("--page", type=Path, help="write the tables into this page")
     args = parser.parse_args()
     known = [point for _, point in points("calibration", measure_times.calibration())]
     fitted = fit(known, CORES)
     print(f"fitted to {len(known)} micro-benchmarks: {bound_of(fitted.errors):.2f} holds 90%")
     found = list(points("families", measure_times.families()))
-    blind = [bound_of(report(found, dict(fitted.costs)))]
+    blind = [report(found, fitted.costs, "families", args.page)]
     if args.entries:
         others = list(points("entries", measure_times.entries(args.entries)))
-        blind.append(bound_of(report(others, dict(fitted.costs))))
+        blind.append(report(others, fitted.costs, "repositories", args.page))
     error_90 = round(max(blind), 2)
     print(f"90% of the times of each set are within a factor of {error_90:.2f}")
     if args.write:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hardware.choose_by_prediction import MARKS, Choice, choices, table, write
+from tests.hardware.choose_by_prediction import Choice, choices, table
+from tests.hardware.page_table import write
 
 TIMES = [  # at, measured, predicted
     (("a", "x", "1"), 10.0, 5.0),
@@ -33,7 +34,8 @@ def test_the_table_has_all_problems_and_each_family() -> None:
 
 def test_the_table_replaces_the_old_one_in_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"before\n\n{MARKS[0]}\nold\n{MARKS[1]}\n\nafter\n")
-    write(page, ["| new |"])
-    write(page, ["| new |"])
-    assert page.read_text() == f"before\n\n{MARKS[0]}\n\n| new |\n\n{MARKS[1]}\n\nafter\n"
+    page.write_text("before\n\n<!-- a -->\nold\n<!-- end of a -->\n\n<!-- b -->\nleft\n<!-- end of b -->\n")
+    write(page, "a", ["| new |"])
+    write(page, "a", ["| new |"])
+    expected = "before\n\n<!-- a -->\n\n| new |\n\n<!-- end of a -->\n\n<!-- b -->\nleft\n<!-- end of b -->\n"
+    assert page.read_text() == expected

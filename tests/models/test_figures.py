@@ -7,7 +7,7 @@ import pytest
 from bankshot.sim.models.devices import AMD_CDNA, NVIDIA
 from bankshot.sim.models.limits import DEFAULT_LIMITS, check_dispatch
 from bankshot.sim.models.occupancy import occupancy
-from bankshot.sim.models.roofline import place
+from bankshot.sim.models.roofline import Level, Roof, place, roofs
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,18 @@ def test_roofline():
     for wrong in [(0, 0, 1, 1), (-1, 1, 1, 1), (1, 1, 0, 1)]:
         with pytest.raises(ValueError, match="roofline"):
             place(*wrong)
+
+
+def test_the_lowest_of_several_roofs_comes_first():
+    levels = [Level("near", 4e6, 2.0), Level("far", 1e6, 5.0), Level("idle", 0.0, 0.0)]
+    assert roofs(8e6, levels, 3e12) == [
+        Roof("far", 8.0, 1.6e12),  # 8e6 operations in 5 us
+        Roof("arithmetic", inf, 3e12),
+        Roof("near", 2.0, 4e12),
+    ]
+    assert [roof.name for roof in roofs(8e6, levels, None)] == ["far", "near"]
+    with pytest.raises(ValueError, match="without operations"):
+        roofs(0, levels, 3e12)
 
 
 def test_a_plain_dispatch_breaks_no_limit():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bankshot.sim.models import Cost, MeasuredCosts, MissingCost, get
-from bankshot.sim.models.time_model import COSTS, Work, predict, predicted_us
+from bankshot.sim.models.time_model import COSTS, Work, memory_levels, predict, predicted_us
 
 IDLE = Work(
     workgroups=20,
@@ -29,6 +29,8 @@ IDLE = Work(
     ideal_store_sectors=0.0,
     footprint=0.0,
     moved=0.0,
+    moved_again=0.0,
+    reach=0.0,
     missed=0.0,
     delayed=0.0,
     atomic_sectors=0.0,
@@ -58,6 +60,9 @@ def us(work: Work, **costs: float) -> float:
         ({"load_sectors": 4e4, "missed_lines": 1e4}, {"l2_load_sector": 1.0, "l2_load_line": 3.0}, 3 / 20 * 40),
         ({"store_sectors": 4e4, "ideal_store_sectors": 1e4}, {"l2_store_sector": 1.0, "l2_partial_sector": 2.0},
          3 / 20 * 10e4 / 1000),
+        ({"issued": {"fp32_divide": 40_000.0}}, {"issue_fp32_divide": 2.0}, 3 / 20 * 40_000 * 2 / 1000),
+        ({"issued": {"fp32_divide": 40_000.0}}, {"issue_fp32": 0.5}, 3 / 20 * 40_000 * 0.5 / 1000),
+        ({"moved_again": 1e9, "reach": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
         ({"footprint": 1e9, "moved": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
         ({"chain": {"alu": 100.0, "barrier": 2.0}}, {"latency_alu": 4.0, "latency_barrier": 50.0}, 500 / 1000),
         ({"chain": {"alu": 100.0}, "resident": 2}, {"latency_alu": 4.0}, 1.5 * 400 / 1000),
@@ -96,6 +101,11 @@ def test_a_footprint_within_the_cache_is_free_and_one_beyond_it_is_not() -> None
     assert near < 0.01 * far
 
 
+def test_what_workgroups_share_stays_in_the_cache_if_they_are_near() -> None:
+    near, far = (us(replace(IDLE, footprint=3e6, moved_again=3e6, reach=each), dram_byte=1.0) for each in (3e5, 3e6))
+    assert near < 0.01 * far
+
+
 def test_a_prediction_has_bounds_parts_and_savings() -> None:
     costs = {**FREE, "wavefront": 1.0, "launch_us": 1.0}
     measured = MeasuredCosts({name: Cost(value, None, "by hand") for name, value in costs.items()})
@@ -106,6 +116,17 @@ def test_a_prediction_has_bounds_parts_and_savings() -> None:
     assert found.parts == {"workgroup memory": pytest.approx(12.0), "launch": 1.0}
     assert found.limiter == "workgroup memory"
     assert found.savings == {"no bank conflicts": pytest.approx(9.0)}
+
+
+def test_a_level_of_memory_takes_its_bytes_and_its_time_from_the_model() -> None:
+    costs = {**FREE, "load_line": 2.0, "store_line": 1.0, "l2_load_sector": 3.0, "dram_byte": 0.8}
+    measured = MeasuredCosts({name: Cost(value, None, "by hand") for name, value in costs.items()})
+    work = replace(IDLE, load_lines=200.0, store_lines=100.0, load_sectors=400.0, footprint=1e9, moved=1e6)
+    levels = memory_levels(work, get("nvidia").with_(cores=CORES, costs=measured))
+    assert [level.name for level in levels] == ["L1 cache", "L2 cache", "device memory"]
+    assert [level.bytes for level in levels] == [300 * 128, 400 * 32, pytest.approx(1e6)]
+    share = 3 / 20 / 1000  # of the busiest core, in microseconds
+    assert [level.us for level in levels] == pytest.approx([500 * share, 1200 * share, 1e6 * 0.8 / CORES / 1000])
 
 
 def test_parts_add_up() -> None:

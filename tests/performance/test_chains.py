@@ -20,9 +20,9 @@ BODY
 """
 
 
-def costs(body: str) -> list[RegionCosts]:
+def costs(body: str, *, barriers: bool = True) -> list[RegionCosts]:
     dispatch = dispatch_of(FRAME.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
-    return region_costs(lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"}))))
+    return region_costs(lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"}))), barriers=barriers)
 
 
 def test_a_store_waits_for_the_load_and_the_sum() -> None:
@@ -46,6 +46,12 @@ def test_a_barrier_waits_for_what_was_stored_before() -> None:
     (whole,) = costs("t[i] = x[i]; workgroupBarrier(); y[i] = t[63u - i];")
     # the index is computed where the text has it, after the barrier
     assert whole.chain == {"storage_load": 1, "barrier": 1, "alu": 1, "workgroup_load": 1}
+
+
+def test_what_follows_a_barrier_that_is_left_out_still_waits_for_what_came_before() -> None:
+    (whole,) = costs("t[i] = x[i]; workgroupBarrier(); y[i] = t[63u - i];", barriers=False)
+    assert whole.chain == {"storage_load": 1, "alu": 1, "workgroup_load": 1}
+    assert "barrier" not in whole.issued
 
 
 def test_values_that_nothing_stores_cost_nothing() -> None:
@@ -127,6 +133,30 @@ def test_a_loop_that_only_accesses_an_array_of_function_space_is_counted_by_its_
 def test_a_function_takes_the_instructions_that_compute_it(call: str, special: int, arithmetic: int) -> None:
     (whole,) = costs(f"let v = bitcast<f32>(x[i]); y[i] = bitcast<u32>({call});")
     assert (whole.issued["special"], whole.issued["fp32"]) == (special, arithmetic)
+
+
+@pytest.mark.parametrize(
+    ("expression", "products", "others", "divisions"),
+    [
+        ("x[i] / 7u", 1, 3, 0),
+        ("x[i] % 7u", 2, 4, 0),
+        ("bitcast<u32>(bitcast<i32>(x[i]) / -7)", 1, 3, 0),
+        ("x[i] / 8u", 0, 1, 0),  # a shift
+        ("7u / (x[i] | 1u)", 0, 1, 1),
+    ],
+)
+def test_a_division_by_a_constant_is_a_multiplication(
+    expression: str, products: int, others: int, divisions: int
+) -> None:
+    issued = costs(f"y[i] = {expression};")[0].issued
+    simple = issued["integer"] + issued["comparison"]
+    assert (issued["integer_multiply"], simple, issued["integer_divide"]) == (products, others, divisions)
+
+
+def test_a_division_of_floats_is_a_reciprocal_and_a_product() -> None:
+    (whole,) = costs("let v = bitcast<f32>(x[i]); y[i] = bitcast<u32>(3.0 / v);")
+    assert (whole.issued["fp32_divide"], whole.issued["fp32"]) == (1, 1)
+    assert whole.chain == {"storage_load": 1, "special": 1}
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,24 @@ def test_a_device_with_costs_has_a_time_its_parts_and_what_would_save_time() -> 
     assert prediction_entry(run("nvidia-h200"))["predicted_time"]["limiter"] == "workgroup memory"
 
 
+def test_one_line_has_the_roofs_of_all_levels_of_memory() -> None:
+    text = SHADER.replace("t[i * 32u]", "t[i * 32u] * 3.0")  # a FLOP for each 4 bytes, whole lines
+    found = bankshot.simulate(text, grid=2000, bindings={"y": np.zeros(128_000, np.float32)}, device="nvidia-h200")
+    (line,) = (words for words in prediction_words(found) if words.startswith("roofline"))
+    lowest, *others = found.roofs
+    assert (lowest.name, lowest.intensity) == ("L2 cache", 0.25)
+    assert line.startswith(
+        f"roofline, FLOP per second: at most {lowest.attainable / 1e9:.3g}G by L2 cache (0.25 FLOP per"
+    )
+    assert ", 67.0T by arithmetic" in line
+    assert "device memory" not in line  # the buffer stays in the L2 cache
+    assert 128_000 / found.predicted_time.us * 1e6 < lowest.attainable < min(roof.attainable for roof in others)
+    entry = prediction_entry(found)["predicted_time"]["roofline"]
+    assert [roof["name"] for roof in entry] == [roof.name for roof in found.roofs]
+    assert json.loads(json.dumps(entry)) == entry  # no infinite number
+    assert run("nvidia-h200").roofs == []  # no FLOPs
+
+
 def test_without_conflicts_the_time_is_what_was_said_to_remain() -> None:
     slow, fast = (
         bankshot.simulate(text, grid=2000, bindings={"y": np.zeros(128_000, np.float32)}, device="nvidia-h200")

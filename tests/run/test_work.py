@@ -65,6 +65,7 @@ def test_one_subgroup_waits_for_no_barrier() -> None:
     found = bankshot.simulate(small, grid=GRID, bindings={"x": data, "y": data.copy()}).work
     assert "barrier" not in found.chain
     assert "barrier" not in found.issued
+    assert (found.chain["storage_load"], found.chain["workgroup_load"]) == (1, 1)  # these it does wait for
     assert work(body.replace("31u", "63u")).issued["barrier"] == GRID * 2
 
 
@@ -78,6 +79,19 @@ def test_partly_stored_granules_of_distinct_lines_move_twice() -> None:
     found = work("if (i < 4u) { y[(w.x * 4u + i) * 32u] = 1.0; }")
     assert found.footprint == 24 * 128
     assert found.moved == 24 * 64 * 2
+
+
+def test_what_neighbours_share_is_not_moved_again() -> None:
+    found = work("y[g] = x[i];")
+    assert (found.moved_again, found.reach) == (0, 0)
+
+
+def test_what_workgroups_far_apart_share_is_moved_again() -> None:
+    # 4 neighbours load one word of each of the 256 granules of x, the next 4 another word of each, and so on
+    found = work("y[g] = x[w.x % 4u * 1024u + i * 16u + w.x / 4u];", grid=64)
+    assert found.moved == 256 * 64 + 64 * 64 * 4
+    assert found.moved_again == (16 - 1) * 256 * 64
+    assert found.reach == 256 * 64 + 4 * 64 * 4  # what 4 workgroups load and store
 
 
 def test_the_chain_waits_for_each_wavefront_and_each_line() -> None:

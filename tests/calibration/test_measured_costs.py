@@ -1,0 +1,31 @@
+"""What a calibration writes: the work of a dispatch as it is timed, and where costs come from."""
+
+import numpy as np
+
+import bankshot
+from bankshot.oracle.calibration.fit import NOT_FITTED, Fit
+from bankshot.oracle.calibration.measure import costs_of, timed_work
+from bankshot.sim.models.time_model import COSTS
+
+COPY = """\
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+  y[id.x] = x[id.x];
+}
+"""
+
+
+def test_a_timed_dispatch_also_touches_the_copies_of_its_writable_buffers() -> None:
+    data = {"x": np.ones(1024, np.float32), "y": np.zeros(2048, np.float32)}
+    run = bankshot.simulate(COPY, grid=16, bindings=data)
+    assert run.work.footprint == 2 * 4096
+    assert timed_work(run).footprint == 2 * 4096 + 8192
+
+
+def test_a_cost_that_no_fit_changes_does_not_claim_one() -> None:
+    values = {name: value for name, (_, value) in COSTS.items()}
+    costs = costs_of(Fit(values, dict.fromkeys(COSTS, 1.1), np.ones(2)), 1.5, "fitted to 2 times", "command")
+    assert {name for name, cost in costs.items() if cost.source != "fitted to 2 times"} == set(NOT_FITTED)
+    assert costs["error_90"].value == 1.5
