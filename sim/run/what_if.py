@@ -51,8 +51,6 @@ def _between(work: Work, changed: Work, share: float) -> Work:
 def _single_buffered(run: Run) -> Work:
     """Half the workgroup memory, so that more workgroups may be resident. Nothing else changes."""
     pipeline = run.pipeline
-    if not pipeline.workgroup_bytes:
-        return run.work
     resident = occupancy(run.device, pipeline.workgroup_size, -(-pipeline.workgroup_bytes // 2)).workgroups
     return replace(run.work, resident=max(run.work.resident, resident))
 
@@ -61,7 +59,7 @@ def _without_waiting(run: Run) -> Work:
     """Each atomic operation of a subgroup takes one turn."""
     left = {"workgroup": [0, 0], "storage": [0, 0]}
     for site in run.sites:
-        if site.kind == "atomic" and site.space in left and site.atomic_turns:
+        if site.atomic_turns:
             left[site.space][0] += site.executions
             left[site.space][1] += site.atomic_turns
     of_workgroup, of_storage = (min(1.0, least / turns) if turns else 1.0 for least, turns in left.values())
@@ -71,8 +69,8 @@ def _without_waiting(run: Run) -> Work:
 
 def _without_idle_lanes(run: Run) -> Work:
     """As many subgroups issue as the active lanes would fill."""
-    active = run.counters.get("active_lanes", 0)
-    idle = sum(run.counters.get(row.key, 0) for row in IDLE_CAUSES)
+    active = run.counters["active_lanes"]
+    idle = sum(run.counters[row.key] for row in IDLE_CAUSES)
     full = active / (active + idle) if active else 1.0
     return replace(run.work, issued={kind: count * full for kind, count in run.work.issued.items()})
 
