@@ -165,6 +165,10 @@ def test_no_idle_lanes_issue_what_the_active_lanes_fill() -> None:
     assert changed.issued["integer_multiply"] == pytest.approx(found.work.issued["integer_multiply"] * active)
 
 
+def test_a_kernel_that_does_nothing_has_nothing_to_save() -> None:
+    assert run("_ = &y;").time_savings == {}
+
+
 # ---- places ------------------------------------------------------------------------------------------
 
 
