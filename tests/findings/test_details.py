@@ -83,6 +83,7 @@ def test_two_places_that_race_in_either_order_are_one_race():
         ("pair.c[0] = 1u; workgroupBarrier(); y[i] = pair.c[1];", "harmful"),
         ("y[i] = t[i] & 0u;", "unseen"),
         ("y[i] = t[i];", "harmful"),
+        ("let last = y[0] + 3u; y[i] = t[last];", "harmful"),
     ],
 )
 def test_the_verdict_of_unwritten_memory_is_about_the_part_that_is_read(body, verdict):
