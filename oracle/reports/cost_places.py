@@ -77,7 +77,7 @@ def cost_places(run: Run, most: int = MOST) -> tuple[CostPlace, ...]:
 
 def _timed(run: Run, places: Iterable[CostPlace]) -> Iterator[CostPlace]:
     """Weigh places by the time that they cost, where the costs of the device are known."""
-    if not run.device.predicts_times:
+    if not run.predicts_time:
         yield from places
         return
     from ...sim.run.what_if import saving
@@ -268,7 +268,7 @@ class CostTotals:
     def of(cls, run: Run) -> CostTotals:
         """The totals of one run."""
         counters, places = run.counters, cost_places(run)
-        passes = run.predicted_time.us if run.device.predicts_times else passes_of(counters)
+        passes = run.predicted_time.us if run.predicts_time else passes_of(counters)
         worst = places[0] if places else None
         active = int(counters["active_lanes"])
         idle = sum(int(counters[row.key]) for row in IDLE_CAUSES)

@@ -121,7 +121,7 @@ def line_words(line: LineTime) -> str:
 
 
 def _prediction(run: Run) -> Prediction | None:
-    return run.predicted_time if run.device.predicts_times else None
+    return run.predicted_time if run.predicts_time else None
 
 
 def _parts(found: Prediction) -> str:

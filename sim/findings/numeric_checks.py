@@ -23,11 +23,8 @@ def find_numeric(launch: Launch, outcome: Outcome) -> list[Finding]:
     """Return a finding for each operation of the source and each kind of failed check."""
     program = launch.program
     findings: dict[tuple[SourceSite, str], Finding] = {}
-    if not program.value_checks or not outcome.checks[:, at.CHECK_TIMES].any():
-        return []
-    for check, row in zip(program.value_checks, outcome.checks, strict=False):
-        if row[at.CHECK_TIMES] == 0:
-            continue
+    for number in np.flatnonzero(outcome.checks[:, at.CHECK_TIMES]).tolist():
+        check, row = program.value_checks[number], outcome.checks[number]
         site, kind = program.sites[check.site], BY_CHECK[check.kind]
         known = findings.get((site, kind.code))
         if known is not None:  # another component, or another inlined copy of the place
@@ -55,7 +52,7 @@ def _words(name: str, check: ValueCheck, row: NDArray[np.int64]) -> str:
     result = register(row_of.result, int(row[at.CHECK_RESULT]))
     stem = check.op.rpartition("_")[0]
     written = _SYMBOLS.get(stem)
-    if written and len(operands) == 2:
+    if written:
         what = f"{operands[0]} {written} {operands[1]}"
     else:
         what = f"{name if stem.startswith('convert') else stem}({', '.join(operands)})"

@@ -35,6 +35,8 @@ from .sliced_workgroups import measure_utilization
 from .traffic import Traffic, traffic
 from .workgroup_coverage import Coverage
 
+_COUNT_WORK = frozenset(("lanes", "banks", "sectors"))  # probes
+
 if TYPE_CHECKING:
     from .line_times import LineTime
     from .output_bounds import Bounds
@@ -134,18 +136,25 @@ class Run:
     def work(self) -> Work:
         """What the dispatch asks of each unit of its device. The first use runs two workgroups again.
 
-        Without the probes `lanes`, `banks` and `sectors` it lacks what these count.
+        Raises ValueError for a run without the probes `lanes`, `banks` and `sectors`.
         """
         from .work import work_of  # few runs need it
 
+        if missing := sorted(_COUNT_WORK - self._probes):
+            raise ValueError(f"the work of a dispatch needs a run with the probes {', '.join(missing)}, too")
         blocks, count = self._outcome.blocks, int(self.counters["workgroups"])
         return work_of(self._dispatch, self.sites, blocks, count)
+
+    @property
+    def predicts_time(self) -> bool:
+        """Whether `predicted_time` is known: the device has costs, and the run the probes that count its work."""
+        return self.device.predicts_times and self._probes >= _COUNT_WORK
 
     @cached_property
     def predicted_time(self) -> Prediction:
         """How long the dispatch takes on its device, by the costs in the device's profile (see docs/time-model.md).
 
-        Raises `MissingCost` for a device without costs.
+        Raises `MissingCost` for a device without costs, and ValueError as `work` does.
         """
         return predict(self.work, self._dispatch.device)
 

@@ -51,28 +51,31 @@ def _between(work: Work, changed: Work, share: float) -> Work:
 def _single_buffered(run: Run) -> Work:
     """Half the workgroup memory, so that more workgroups may be resident. Nothing else changes."""
     pipeline = run.pipeline
-    if not pipeline.workgroup_bytes:
-        return run.work
     resident = occupancy(run.device, pipeline.workgroup_size, -(-pipeline.workgroup_bytes // 2)).workgroups
     return replace(run.work, resident=max(run.work.resident, resident))
 
 
 def _without_waiting(run: Run) -> Work:
     """Each atomic operation of a subgroup takes one turn."""
-    left = {"workgroup": [0, 0], "storage": [0, 0]}
-    for site in run.sites:
-        if site.kind == "atomic" and site.space in left and site.atomic_turns:
-            left[site.space][0] += site.executions
-            left[site.space][1] += site.atomic_turns
-    of_workgroup, of_storage = (min(1.0, least / turns) if turns else 1.0 for least, turns in left.values())
-    turns = run.work.workgroup_atomic_turns * of_workgroup, run.work.atomic_turns * of_storage
-    return replace(run.work, workgroup_atomic_turns=turns[0], atomic_turns=turns[1])
+    work = run.work
+    return replace(
+        work,
+        workgroup_atomic_turns=work.workgroup_atomic_turns * _least_turns(run, "workgroup"),
+        atomic_turns=work.atomic_turns * _least_turns(run, "storage"),
+    )
+
+
+def _least_turns(run: Run, space: str) -> float:
+    """The turns of the atomic operations in an address space if each takes one, as a share of those that they take."""
+    sites = [site for site in run.sites if site.space == space and site.atomic_turns]
+    turns = sum(site.atomic_turns for site in sites)
+    return min(1.0, sum(site.executions for site in sites) / turns) if turns else 1.0
 
 
 def _without_idle_lanes(run: Run) -> Work:
     """As many subgroups issue as the active lanes would fill."""
-    active = run.counters.get("active_lanes", 0)
-    idle = sum(run.counters.get(row.key, 0) for row in IDLE_CAUSES)
+    active = run.counters["active_lanes"]
+    idle = sum(run.counters[row.key] for row in IDLE_CAUSES)
     full = active / (active + idle) if active else 1.0
     return replace(run.work, issued={kind: count * full for kind, count in run.work.issued.items()})
 

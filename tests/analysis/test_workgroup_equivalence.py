@@ -116,6 +116,22 @@ PROVEN = {
         (8, 8),
         4,
     ),
+    # Workgroups of a class agree in each of two tests of an axis, though the result would be enough.
+    "within both of two bounds": (
+        "if (wg.x < 3u) & (wg.y < 5u) { y[(wg.y * 8u + wg.x) * 64u + lane] = 1.0; }",
+        (8, 8),
+        4,
+    ),
+    "within one of two bounds": (
+        "if (wg.x < 3u) | (wg.y < 5u) { y[(wg.y * 8u + wg.x) * 64u + lane] = 1.0; }",
+        (8, 8),
+        4,
+    ),
+    "beyond one of two bounds": (
+        "if !((wg.x < 3u) & (wg.y < 5u)) { y[(wg.y * 8u + wg.x) * 64u + lane] = 1.0; }",
+        (8, 8),
+        4,
+    ),
     "a bit of each of three axes": (
         "let at = ((wg.z * 4u + wg.y) * 4u + wg.x) * 64u + lane; if (wg.x & 1u) == 0u { y[at] = 1.0; } "
         "if (wg.y & 1u) == 0u { y[at] = 2.0; } if (wg.z & 1u) == 0u { y[at] = 3.0; }",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.explore.progress import MODELS
+from bankshot.sim.explore.invocations import Event
+from bankshot.sim.explore.progress import MODELS, Stuck
 from bankshot.sim.explore.search import search
+from bankshot.sim.explore.starvation import waits_of
 from bankshot.sim.explore.visibility import Visibility
 from bankshot.sim.run.prepared import dispatch_of
 from tests.explore.exchange_programs import BY_HAND, wgsl
@@ -347,3 +351,19 @@ def test_an_access_waits_forever_only_while_its_thread_stands_still():
     assert inside & barred(inside) == inside
     one = min(step for step in performing if step[0] < step[2])
     assert one not in barred({one} | {step for step in steps if step[0] == one[2]})
+
+
+def test_who_is_blocked_for_a_while_only_waits_to_be_scheduled():
+    """Unit 0 steps forever between two states. Unit 1 is blocked in one of them, and unit 2 in both."""
+    graph = SimpleNamespace(
+        units=3, finished=[(), ()], blocked=[{1, 2}, {2}], states=[((0, 1, 2), None)] * 2, edges=[[(0, 1)], [(0, 0)]]
+    )
+    graph.span = lambda state, unit: None
+    graph.system = SimpleNamespace(
+        dispatch=SimpleNamespace(lanes=3),
+        invocations=[SimpleNamespace(event=lambda thread: Event("barrier", thread))] * 3,
+        code=SimpleNamespace(span_near=lambda pc: None),
+        memory=None,
+    )
+    waits = waits_of(graph, Stuck((), 0, ((0, 0, 1), (1, 0, 0))))  # type: ignore
+    assert {wait.units: wait.kind for wait in waits} == {(0,): "loop", (1,): "unscheduled", (2,): "barrier"}

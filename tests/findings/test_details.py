@@ -14,7 +14,8 @@ from bankshot.sim.findings.table import depending_on
 from bankshot.sim.machine import layout as at
 from bankshot.sim.machine.probe_arrays import MOST_RACES
 
-HEAD = """struct Pair { a: u32, b: u32, c: array<u32, 2> }
+HEAD = """enable f16;
+struct Pair { a: u32, b: u32, c: array<u32, 2> }
 struct Flags { spare: u32, ready: array<atomic<u32>, 4> }
 @group(0) @binding(0) var<storage, read_write> y: array<u32, 8>;
 @group(0) @binding(1) var<storage, read_write> flags: Flags;
@@ -82,6 +83,7 @@ def test_two_places_that_race_in_either_order_are_one_race():
         ("pair.c[0] = 1u; workgroupBarrier(); y[i] = pair.c[1];", "harmful"),
         ("y[i] = t[i] & 0u;", "unseen"),
         ("y[i] = t[i];", "harmful"),
+        ("let last = y[0] + 3u; y[i] = t[last];", "harmful"),
     ],
 )
 def test_the_verdict_of_unwritten_memory_is_about_the_part_that_is_read(body, verdict):
@@ -110,6 +112,8 @@ def test_each_read_of_an_unwritten_member_is_judged_alone():
         ("f32(7u / i)", "division-by-zero", "computes 7 / 0 = 7"),
         ("f32(7u % i)", "division-by-zero", "computes 7 % 0 = 0"),
         ("f32(1u << (i + 40u))", "shift-count", "computes 1 << 40 = 256"),
+        ("f32(256u >> (i + 40u))", "shift-count", "computes 256 >> 40 = 1"),
+        ("f32(exp(f16(20.0 + zero)))", "not-finite", "computes f16: exp(20.0) = inf"),
     ],
 )
 def test_what_a_check_computed(expression, code, words):
@@ -118,6 +122,11 @@ def test_what_a_check_computed(expression, code, words):
     assert (found.count, found.lanes, found.workgroup) == (1, (0,), (0, 0, 0))
     assert words in found.message
     assert (" in " in found.message.partition(" = ")[2]) == (" in " in words)
+
+
+def test_the_components_of_a_vector_are_counted_together():
+    found = only("let q = vec3u(7) / vec3u(i, 9 + i, i); f[i] = f32(q.x + q.y + q.z);", "division-by-zero")
+    assert (found.count, found.lanes) == (2, (0,))
 
 
 SPIN = "while atomicLoad(&flags.ready[{}]) == 0u {{ }}"

@@ -86,6 +86,13 @@ RACES = {
         [("one stores 5 here, the other 6", 1)],
         "give each workgroup its own elements, use atomics, or continue in a second dispatch", None,
     ),
+    "two workgroups, one of which loads": (
+        "if w.x == 0u { y[0] = 5u; }\nif w.x == 1u { y[1] = y[0]; }", 1, 2,
+        "invocation 0 of workgroup (1, 0, 0) loads y[0], and invocation 0 of workgroup (0, 0, 0) stores to it; "
+        "nothing orders workgroups",
+        [("the store of 5 is here", 1)],
+        "give each workgroup its own elements, use atomics, or continue in a second dispatch", None,
+    ),
 }  # fmt: skip
 
 
@@ -99,3 +106,21 @@ def test_what_a_race_says(name):
     assert race.severity == ("warning" if verdict == "same-value" else "error")
     assert (race.epoch is None) == (grid > 1)
     assert len(race.lanes) == 2
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize(
+    ("body", "lanes"),
+    [
+        ("t[0] = i;", (0, 1)),
+        ("t[i / 2u] = i;", (0, 1)),
+        ("if i < 2u { t[0] = i; }", (0, 1)),
+        ("t[i] = i; y[i] = t[1u - i];", (1, 0)),
+        ("y[i] = t[1u - i]; t[i] = i;", (1, 0)),
+    ],
+)
+def test_a_race_in_workgroup_memory_is_that_of_its_workgroup(body, lanes, size):
+    given = {"bindings": {"y": np.zeros(4, np.uint32)}, "probes": ["races"], "replay": False, "cures": False}
+    text = f"{HEAD.format(size=size)} if w.x == 1u {{ {body} }}\n}}"
+    (race,) = bankshot.simulate(text, grid=3, **given).findings
+    assert (race.workgroup, race.lanes) == ((1, 0, 0), lanes)

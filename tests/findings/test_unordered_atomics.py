@@ -37,6 +37,12 @@ PAIRS = {
                                     "workgroupBarrier();\ny[at] = atomicLoad(&s[i & 3u]);", [(0, 1)]),
     "words of their own": ("atomicStore(&s[i & 3u], 0u);\nworkgroupBarrier();\n"
                            "if i < 4u { atomicAdd(&s[i], 1u);\ny[at] = atomicLoad(&s[i]); }", []),
+    "only a barrier for other memory": ("if i == 0u { atomicStore(&n[w.x], 1u); }\nworkgroupBarrier();\n"
+                                        "y[at] = atomicLoad(&n[w.x]);", [(0, 2)]),
+    "a barrier for other memory, and none": ("atomicStore(&n[w.x], i);\nworkgroupBarrier();\natomicAdd(&n[w.x], 1u);\n"
+                                             "y[at] = atomicLoad(&n[w.x]);", [(0, 0), (2, 3)]),
+    "a barrier in each of two workgroups": ("if i == 0u { atomicStore(&n[0], w.x); }\nworkgroupBarrier();\n"
+                                            "y[at] = atomicLoad(&n[0]);", [(0, 0), (0, 2)]),
     "a barrier": ("atomicAdd(&s[0], 1u);\nworkgroupBarrier();\ny[at] = atomicLoad(&s[0]);", []),
 }  # fmt: skip
 
@@ -56,6 +62,14 @@ def test_pairs(body: str, lines: list[tuple[int, int]]) -> None:
     pairs = find_unordered(dispatch.run, dispatch.influence)
     found = {tuple(sorted(site.span.line - 1 - FIRST for site in pair.sites)) for pair in pairs}
     assert found == set(lines)
+
+
+def test_the_order_of_a_load_and_an_update_shows_only_in_what_the_load_returns() -> None:
+    body = "y[at] = atomicAdd(&n[0], 1u);\nz[at] = atomicLoad(&n[0]);"
+    dispatch = dispatch_of(bankshot.check(HEAD + body + "\n}"), grid=1, bindings=bindings())
+    pairs = find_unordered(dispatch.run, dispatch.influence)
+    found = {tuple(sorted(site.span.line - 1 - FIRST for site in pair.sites)): pair.influences for pair in pairs}
+    assert found == {(0, 0): {"y"}, (0, 1): {"z"}}
 
 
 def found_in(body: str) -> list[bankshot.Finding]:

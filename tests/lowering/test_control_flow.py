@@ -116,3 +116,10 @@ def test_a_body_that_continues_in_every_path_reaches_its_continuing():
     """
     # from 0: 1 2 3 5 6 7; from 3: 5 6 7
     assert values(body) == [24, 24 - 0 - 1, 24 - 1 - 2, 18]
+
+
+@pytest.mark.parametrize(("condition", "stored"), [("2 < 1", "b"), ("1 < 2", "a")])
+def test_of_a_branch_by_a_constant_only_one_side_is_in_the_program(condition, stored):
+    done = run(f"let a = i; let b = i; if {condition} {{ y[a] = 5u; }} else {{ y[b] = 7u; }}")
+    assert done.outputs["y"].tolist() == [5 if stored == "a" else 7] * 4
+    assert [site.span.text for site in done.sites if site.kind == "store"] == [f"y[{stored}]"]

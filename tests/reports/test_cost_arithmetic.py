@@ -34,8 +34,8 @@ def site(line, kind="load", name="x", space="storage", **counts):
 def run(*sites, size=32, **counters):
     every = {name: sum(getattr(each, name) for each in sites) for name in (*cost_places._SUMMED, *IDLE)}
     every |= {"active_lanes": 0}
-    device = SimpleNamespace(subgroup_size=size, predicts_times=False)
-    return SimpleNamespace(sites=sites, counters=every | counters, device=device)
+    device = SimpleNamespace(subgroup_size=size)
+    return SimpleNamespace(sites=sites, counters=every | counters, device=device, predicts_time=False)
 
 
 def shared(line, requests, wavefronts, ideal, **given):

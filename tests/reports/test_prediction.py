@@ -1,6 +1,7 @@
 """The predicted time of a run as text and as JSON."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ from click.testing import CliRunner
 
 import bankshot
 from bankshot.oracle.cli.main import main
-from bankshot.oracle.reports.prediction import prediction_entry, prediction_words
+from bankshot.oracle.reports.cost_places import cost_places
+from bankshot.oracle.reports.prediction import longest_lines, prediction_entry, prediction_words
 from bankshot.sim.device_files import find, write_profile
 
 SHADER = """\
@@ -23,8 +25,9 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) 
 """
 
 
-def run(device: str | Path) -> bankshot.Run:
-    return bankshot.simulate(SHADER, grid=2000, bindings={"y": np.zeros(128_000, np.float32)}, device=device)
+def run(device: str | Path, probes: Sequence[str] | str = "all") -> bankshot.Run:
+    y = np.zeros(128_000, np.float32)
+    return bankshot.simulate(SHADER, grid=2000, bindings={"y": y}, device=device, probes=probes)
 
 
 def test_a_device_with_costs_has_a_time_its_parts_and_what_would_save_time() -> None:
@@ -69,6 +72,32 @@ def test_without_conflicts_the_time_is_what_was_said_to_remain() -> None:
 def test_a_device_without_costs_has_no_prediction() -> None:
     assert prediction_words(run("nvidia")) == []
     assert prediction_entry(run("nvidia")) == {}
+
+
+COUNT_WORK = ("lanes", "banks", "sectors")
+
+
+@pytest.mark.parametrize("missing", COUNT_WORK)
+def test_a_run_that_does_not_count_all_work_has_no_prediction(missing: str) -> None:
+    found = run("nvidia-h200", [probe for probe in COUNT_WORK if probe != missing])
+    assert prediction_words(found) == longest_lines(found) == []
+    assert prediction_entry(found) == {}
+    assert all(place.saved_us is None for place in cost_places(found))
+    with pytest.raises(ValueError, match=f"needs a run with the probes {missing}, too"):
+        _ = found.predicted_time
+
+
+def test_a_run_that_counts_just_the_work_has_the_same_prediction() -> None:
+    assert prediction_entry(run("nvidia-h200", COUNT_WORK)) == prediction_entry(run("nvidia-h200"))
+
+
+@pytest.mark.parametrize("probes", ["none", "banks"])
+def test_the_command_runs_a_device_with_costs_with_any_probes(tmp_path: Path, probes: str) -> None:
+    (tmp_path / "k.wgsl").write_text(SHADER)
+    asked = ["run", str(tmp_path / "k.wgsl"), "--grid", "2", "--bind", "y=zeros:f32:128", "--device", "nvidia-h200"]
+    done = CliRunner().invoke(main, [*asked, "--probes", probes])
+    assert done.exit_code == 0
+    assert "predicted time" not in done.stdout
 
 
 def test_a_device_that_was_not_calibrated_claims_no_time(tmp_path: Path) -> None:

@@ -72,8 +72,9 @@ class Run:
     findings: list = field(default_factory=list)
     silenced: list = field(default_factory=list)
     device: SimpleNamespace = field(
-        default_factory=lambda: SimpleNamespace(subgroup_size=32, workgroup_bytes_max=20_000, predicts_times=False)
+        default_factory=lambda: SimpleNamespace(subgroup_size=32, workgroup_bytes_max=20_000)
     )
+    predicts_time: bool = False
     pipeline: SimpleNamespace | None = None
     loose: frozenset = frozenset()
     coverage: Coverage = field(default_factory=lambda: Coverage("all", 2, 2))

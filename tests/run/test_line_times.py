@@ -5,7 +5,7 @@ import pytest
 
 import bankshot
 from bankshot.oracle.reports.cost_places import cost_places
-from bankshot.sim.models.time_model import UNITS
+from bankshot.sim.models.time_model import UNITS, WORTH
 from bankshot.sim.run import line_times, what_if
 
 HEAD = """\
@@ -33,6 +33,9 @@ y[w.x * 32u + i] = bitcast<u32>(f + g);"""
 WAITING = """\
 for (var k = 0u; k < 64u; k++) { y[w.x * 32u + i] += atomicExchange(&a, k); }
 t[i] = 0u;"""
+MIXED = """\
+for (var k = 0u; k < 64u; k++) { t[(i * 32u + k) % 1024u] = atomicExchange(&a, k) + atomicExchange(&a, i); }
+if (i < 8u) { var s = t[i]; for (var k = 0u; k < 500u; k++) { s += k * s; } y[w.x * 32u + (i * 9u) % 32u] = s; }"""
 
 
 def run(body: str, words: int = 1024, grid: int = 1000, device: str = "nvidia-h200") -> bankshot.Run:
@@ -100,6 +103,23 @@ def test_a_share_of_a_change_saves_a_part_of_it() -> None:
     assert found.time_savings["no bank conflicts"] == whole
 
 
+@pytest.mark.parametrize("change", ["no bank conflicts", "no idle lanes", "atomic operations that never wait"])
+def test_a_larger_share_of_a_change_saves_more(change: str) -> None:
+    found = run(MIXED)
+    saved = [what_if.saving(found, change, share) for share in (0.0, 0.25, 0.5, 1.0)]
+    assert saved[0] == 0
+    assert saved == sorted({*saved})
+
+
+def test_savings_are_those_worth_mentioning_the_most_first() -> None:
+    found = run(MIXED)
+    saved = {change: what_if.saving(found, change) for change in what_if.CHANGES}
+    assert 0 < saved["no idle lanes"] < WORTH * found.predicted_time.us
+    assert saved["atomic operations that never wait"] > saved["no bank conflicts"] > WORTH * found.predicted_time.us
+    assert [*found.time_savings] == ["atomic operations that never wait", "no bank conflicts"]
+    assert found.time_savings.items() <= saved.items()
+
+
 def test_half_the_workgroup_memory_holds_more_workgroups() -> None:
     changed = what_if.CHANGES["half the workgroup memory (a single buffer)"]
     found = run("t[i] = i; workgroupBarrier(); y[w.x * 32u + i] = t[31u - i];", words=6144)  # half of a core's memory
@@ -115,6 +135,27 @@ def test_operations_that_never_wait_take_a_turn_each() -> None:
     assert "atomic operations that never wait" in found.time_savings
 
 
+def test_atomic_loads_have_no_turns_to_save() -> None:
+    found = run(WAITING.replace("atomicExchange(&a, k)", "atomicExchange(&a, k) + atomicLoad(&a)"))
+    changed = what_if.CHANGES["atomic operations that never wait"](found)
+    assert changed.workgroup_atomic_turns == pytest.approx(found.work.workgroup_atomic_turns / 32)
+
+
+def test_operations_in_each_space_take_a_turn_each() -> None:
+    """One exchange of 32 lanes on one word of workgroup memory, and one of 16 lanes on each of two in a buffer."""
+    text = """
+        @group(0) @binding(0) var<storage, read_write> y: array<atomic<u32>, 32>;
+        var<workgroup> a: atomic<u32>;
+        @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+            let old = atomicExchange(&a, i);
+            atomicExchange(&y[i % 2u], old);
+        }"""
+    found = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(32, np.uint32)}, device="nvidia-h200")
+    changed = what_if.CHANGES["atomic operations that never wait"](found)
+    assert (found.work.workgroup_atomic_turns, changed.workgroup_atomic_turns) == (32, 1)
+    assert (found.work.atomic_turns, changed.atomic_turns) == (16, 1)
+
+
 def test_no_idle_lanes_issue_what_the_active_lanes_fill() -> None:
     found = run("if (i < 8u) { for (var k = 0u; k < 99u; k++) { t[i] += k * i; } } y[w.x * 32u + i] = t[i];")
     active = found.counters["active_lanes"] / (
@@ -122,6 +163,10 @@ def test_no_idle_lanes_issue_what_the_active_lanes_fill() -> None:
     )
     changed = what_if.CHANGES["no idle lanes"](found)
     assert changed.issued["integer_multiply"] == pytest.approx(found.work.issued["integer_multiply"] * active)
+
+
+def test_a_kernel_that_does_nothing_has_nothing_to_save() -> None:
+    assert run("_ = &y;").time_savings == {}
 
 
 # ---- places ------------------------------------------------------------------------------------------

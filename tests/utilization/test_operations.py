@@ -31,14 +31,30 @@ def test_operations_of_one_operand_keep_a_padding_zero(operation):
     assert counted(operation) == (3 * 32, 3 * 32, 3 * 8)
 
 
-def counted(operation):
+@pytest.mark.parametrize(
+    ("made", "useful"),
+    [
+        ("var t: array<u32, 4>; if i < 8u { t[i & 3u] = x[i]; } a = t[i & 3u];", 8),
+        ("var t: array<u32, 4>; if i < 8u { t[i & 3u] = x[i]; } a = t[(i + 1u) & 3u];", 0),
+        ("var t = array(b, b, b, b); if i >= 8u { t[i & 3u] = 0u; } a = t[i & 3u];", 8),
+        ("var t = array(b, b, b, b); if i >= 8u { t[i & 3u] = 0u; } a = t[(i + 1u) & 3u];", 32),
+        ("if i < 8u { a = x[i]; } var t = array(b, b, b, b); t[i & 3u] = a; a = t[i & 3u];", 8),
+        ("if i < 8u { a = x[i]; } var t = array(b, b, b, b); t[i & 3u] = a; a = t[(i + 1u) & 3u];", 32),
+        ("var t: array<u32, 4>; t[i & 3u] = b; a = t[i & 3u];", 32),
+    ],
+)
+def test_elements_of_an_array_are_padding_zeros_one_by_one(made, useful):
+    assert counted("a * b", made) == (32, 32, useful)
+
+
+def counted(operation, made="if i < 8u { a = x[i]; }"):
     """Lanes issued, active and useful of the line with the operation."""
     wgsl = f"""@group(0) @binding(0) var<storage> x: array<u32>;
         @group(0) @binding(1) var<storage, read_write> y: array<u32>;
         @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {{
             var a = 0u;
-            if i < 8u {{ a = x[i]; }}
             let b = x[i + 1u];
+            {made}
             let c = {operation};
             y[i] = max(c, 1u);
         }}"""

@@ -9,7 +9,7 @@ import pytest
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.builtins import BUILTINS, OPERATORS, Builtin
 from bankshot.sim.wgsl.builtins.signature import result_struct
-from bankshot.sim.wgsl.check.overloads import common_type, concretize, conversion_rank, resolve, resolve_constructor
+from bankshot.sim.wgsl.check.overloads import _candidates, common_type, concretize, conversion_rank, resolve, resolve_constructor
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.source import Source, Span
 
@@ -290,3 +290,10 @@ def test_the_error_points_at_the_only_argument_to_blame() -> None:
     told = error.value.diagnostics[0]
     assert told.span == spans[1]
     assert [note.message for note in told.notes] == ["candidate: clamp(T, T, T) -> T; T: number | vecN<number>"]
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, []), (6, []), (7, ["and 1 more"]), (8, ["and 2 more"])])
+def test_a_message_shows_six_candidates_and_counts_the_others(count: int, more: list[str]) -> None:
+    notes = [note.message for note in _candidates("f", BUILTINS["dot"].overloads[:1] * count)]
+    assert len(notes) == min(count, 6) + len(more)
+    assert notes[6:] == more

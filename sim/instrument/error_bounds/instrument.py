@@ -146,7 +146,7 @@ class _Instrumenter:
                 self._bounds[result] = self._pick(block, index) + self._wild(index)
             case ir.Load(results=results) if results[0] in self._found.values:
                 self._load(item)
-            case ir.Collective(results=results) if results and results[0] in self._found.values:
+            case ir.Collective(results=results) if results[0] in self._found.values:
                 self._bounds.update(zip(results, self._subgroups.bounds(item, astray=bool(self._astray)), strict=True))
             case _:
                 pass
