@@ -9,7 +9,14 @@ import pytest
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.builtins import BUILTINS, OPERATORS, Builtin
 from bankshot.sim.wgsl.builtins.signature import result_struct
-from bankshot.sim.wgsl.check.overloads import _candidates, common_type, concretize, conversion_rank, resolve, resolve_constructor
+from bankshot.sim.wgsl.check.overloads import (
+    _candidates,
+    common_type,
+    concretize,
+    conversion_rank,
+    resolve,
+    resolve_constructor,
+)
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.source import Source, Span
 
