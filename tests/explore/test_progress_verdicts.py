@@ -363,7 +363,7 @@ def test_who_is_blocked_for_a_while_only_waits_to_be_scheduled():
         dispatch=SimpleNamespace(lanes=3),
         invocations=[SimpleNamespace(event=lambda thread: Event("barrier", thread))] * 3,
         code=SimpleNamespace(span_near=lambda pc: None),
-        memory=None,
+        words=SimpleNamespace(name=str),
     )
     waits = waits_of(graph, Stuck((), 0, ((0, 0, 1), (1, 0, 0))))  # type: ignore
     assert {wait.units: wait.kind for wait in waits} == {(0,): "loop", (1,): "unscheduled", (2,): "barrier"}

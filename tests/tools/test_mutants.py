@@ -110,6 +110,24 @@ def test_a_seed_chooses_the_same_mutants_in_every_area():
         assert sum(mutant.file in area.files(ROOT) for mutant in first) >= 6
 
 
+def test_more_mutants_include_those_of_a_smaller_count():
+    areas = [area for area in AREAS if area.name == "comparison"]
+    few, many = ({each.key for each in choice.choose(count, 1, areas)} for count in (8, 30))
+    assert few < many
+
+
+def test_a_change_of_the_code_leaves_most_mutants_as_they_were(tmp_path):
+    lines = [f"    if a > {number} and b < {number}: c += {number}" for number in range(2, 90)]
+
+    def chosen(name, body):
+        code = made(tmp_path / name, "\n".join(["def f(a, b, c):", *body]))
+        pool = [choice.Candidate(code, row.name, edit) for row in OPERATORS for edit in edits(row.name, code)]
+        return {each.key[1:] for each in choice.pick(pool, 40, 1)}
+
+    changed = ["    b = a - c if a else c + 1", *lines[:40], *lines[42:]]
+    assert len(chosen("m.py", lines) & chosen("m.py", changed)) >= 35
+
+
 def test_mutants_of_a_result_are_tried_again_where_they_were_alive(tmp_path: Path) -> None:
     mutants = [found for each in choice.candidates("sim/ir/simplify.py")[:8] if (found := each.mutant()) is not None]
     states = (KILLED, ALIVE, TIMEOUT, BROKEN)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import random
+import hashlib
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import log
 from pathlib import Path
 
 from .areas import Area
@@ -27,7 +28,7 @@ _FUNCTIONS = ("__repr__", "__str__")
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class Candidate:
     """An edit that may be a mutant."""
 
     code: Code
@@ -37,15 +38,21 @@ class _Candidate:
     def mutant(self) -> Mutant | None:
         return self.code.mutant(self.operator, self.edit)
 
+    def draw(self, seed: int) -> float:
+        """A number above 0, at most 1, that depends on the seed and on the edit in its line."""
+        before, after = self.code.around(self.edit)
+        drawn = hashlib.sha256("\0".join((str(seed), self.code.name, before, self.edit.text, after)).encode()).digest()
+        return (int.from_bytes(drawn[:6]) + 1) / (1 << 48)
 
-def candidates(name: str) -> list[_Candidate]:
+
+def candidates(name: str) -> list[Candidate]:
     """Every edit of a file that may be a mutant, in the order of its syntax tree."""
     code = Code(ROOT / name, name)
-    found: dict[Edit, _Candidate] = {}
+    found: dict[Edit, Candidate] = {}
     for node in _nodes(code.tree):
         for operator in OPERATORS:
             for edit in operator.rule(node, code):
-                found.setdefault(edit, _Candidate(code, operator.name, edit))
+                found.setdefault(edit, Candidate(code, operator.name, edit))
     return list(found.values())
 
 
@@ -101,31 +108,32 @@ def _is_type(node: ast.AST) -> bool:
 
 
 def choose(count: int, seed: int, areas: Sequence[Area]) -> list[Mutant]:
-    """Choose about `count` mutants, of each area more the larger it is, and no two of an operator in one line."""
-    random_ = random.Random(seed)
+    """Choose about `count` mutants, of each area more the larger it is, and no two of an operator in one line.
+
+    More mutants include those of a smaller count, and a change of the code leaves most of the others as they were.
+    """
     pools = {area: [each for name in area.files(ROOT) for each in candidates(name)] for area in areas}
     sizes = {area: len(pool) ** 0.5 for area, pool in pools.items()}
     fewest = min(_FEWEST, count // len(areas))
     share = (count - fewest * len(areas)) / sum(sizes.values())
     chosen: list[Mutant] = []
     for area, pool in pools.items():
-        chosen += _pick(pool, round(fewest + share * sizes[area]), random_)
+        chosen += pick(pool, round(fewest + share * sizes[area]), seed)
     return chosen
 
 
-def _pick(pool: Sequence[_Candidate], count: int, random_: random.Random) -> list[Mutant]:
-    """Pick an operator by its weight, then one of its mutants, as often as asked."""
-    by_operator: defaultdict[str, list[_Candidate]] = defaultdict(list)
-    for each in pool:
-        by_operator[each.operator].append(each)
+def pick(pool: Sequence[Candidate], count: int, seed: int) -> list[Mutant]:
+    """Pick at random, each operator as often as its weight says (Efraimidis and Spirakis, "Weighted random sampling
+    with a reservoir", 2006)."""
+    made_by = Counter(each.operator for each in pool)
+
+    def late(candidate: Candidate) -> float:
+        return -log(candidate.draw(seed)) * made_by[candidate.operator] / _WEIGHTS[candidate.operator]
+
     picked: dict[tuple[str, int, str], Mutant] = {}
-    while by_operator and len(picked) < count:
-        names = list(by_operator)
-        name = random_.choices(names, [_WEIGHTS[each] for each in names])[0]
-        candidates = by_operator[name]
-        mutant = candidates.pop(random_.randrange(len(candidates))).mutant()
-        if mutant:
+    for each in sorted(pool, key=late):
+        if len(picked) == count:
+            break
+        if mutant := each.mutant():
             picked.setdefault((mutant.file, mutant.line, mutant.operator), mutant)
-        if not candidates:
-            del by_operator[name]
     return list(picked.values())

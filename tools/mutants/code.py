@@ -77,6 +77,11 @@ class Code:
         """The file after an edit."""
         return self.source[: edit.start] + edit.text.encode() + self.source[edit.end :]
 
+    def around(self, edit: Edit) -> tuple[str, str]:
+        """The text of the lines of an edit before it, and after it."""
+        first, last = self.source.rfind(b"\n", 0, edit.start) + 1, self.source.find(b"\n", edit.end)
+        return self.text(first, edit.start).lstrip(), self.text(edit.end, len(self.source) if last < 0 else last)
+
     def mutant(self, operator: str, edit: Edit) -> Mutant | None:
         """The mutant that an edit makes, or None where the result is no Python, or the same program."""
         changed = self.changed(edit)
