@@ -423,7 +423,7 @@ DECADES = 100.0  # from this ratio of the largest to the least, bars are on a lo
 
 def totals(runs: Mapping[str, Run | Sequence[Run]], counters: Mapping[str, str]) -> Drawing:
     """A panel for each counter or class of instructions (its name, and a title), a bar for each run, or for several
-    runs together. Instructions are counted by subgroups.
+    runs together. Instructions are counted by subgroups; `instructions` are those of all classes.
 
     A panel whose values span two decades has a log scale, and says so.
     """
@@ -450,6 +450,8 @@ def totals(runs: Mapping[str, Run | Sequence[Run]], counters: Mapping[str, str])
 
 
 def _total(run: Run, name: str) -> float:
+    if name == "instructions":
+        return sum(row.executions for row in run.instructions)
     return by_class(run.instructions).get(name, (0, 0))[0] if name in CLASSES else run.counters[name]
 
 
