@@ -166,7 +166,7 @@ class _Printer:
                 self._line(f"{self._define(result)} = pick {self._block(block)}[{self._use(index)}]")
             case ir.Load(results=results) | ir.Atomic(results=results) | ir.Collective(results=results):
                 names = ", ".join(map(self._define, results))
-                self._line(f"{names} = {self._effect(item)}" if names else self._effect(item))
+                self._line(f"{names} = {self._effect(item)}")
             case ir.If(condition=condition, then=then, orelse=orelse):
                 self._line(f"if {self._use(condition)} {{")
                 self._region(then)

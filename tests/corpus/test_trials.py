@@ -152,3 +152,11 @@ def test_no_more_processes_than_shaders(monkeypatch, jobs, shaders, processes):
     with pytest.raises(Stop):
         corpus_survey.corpus([found], corpus_survey.Options(jobs=jobs))
     assert asked == [processes]
+
+
+def test_the_words_of_a_trial_are_its_reason_and_the_notes_of_its_module():
+    owner = module_of(SHADER)
+    assert owner.trial("main", "ok").why == ""
+    owner.notes.append("enabled f16")
+    assert owner.trial("main", "ok").why == "enabled f16"
+    assert owner.trial("main", "skipped", "takes too long").why == "takes too long; enabled f16"

@@ -232,3 +232,11 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_the_lanes_of_a_width_are_a_list(read):
     with pytest.raises(WgslError, match="lane_order"):
         read('base = "nvidia"\nlane_order = { 8 = 3 }\n')
+
+
+def test_a_fault_of_the_format_is_shown_in_its_line(read):
+    with pytest.raises(WgslError) as error:
+        read('base = "nvidia"\n# wide\nbanks = 1x\ncores = 4\n')
+    first, line, caret = str(error.value).splitlines()[:3]
+    assert "mine.toml:3:10: error: " in first
+    assert (line, caret) == ("banks = 1x", "         ^")

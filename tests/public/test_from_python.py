@@ -62,6 +62,13 @@ def test_outputs_have_the_form_that_wgpu_gives_them(shape):
         np.testing.assert_array_equal(np.frombuffer(out[1].tobytes(), np.float32), 2 * X)
 
 
+@pytest.mark.parametrize(("size", "formats"), [(1, "bB"), (2, "hHe"), (4, "iIf")])
+def test_the_size_of_an_output_follows_from_its_format(size, formats):
+    for each in formats:
+        (out,) = bankshot.compute_with_buffers({0: X}, {1: (24 // size, each)}, TWICE, n=6).values()
+        assert (out.format, out.nbytes) == (each, 24)
+
+
 def test_constants_and_workgroups():
     out = bankshot.compute_with_buffers({0: X.tobytes()}, {1: (6, "f")}, TWICE, {"factor": 3.0}, (4, 1, 1))
     assert out[1].tolist() == [0.0, 3.0, 6.0, 9.0, 0.0, 0.0]

@@ -88,6 +88,9 @@ def unnamed(arrays, dims):
 def other_key(arrays, dims):
     return {"x": 1}["N"]
 
+def two_words(arrays, dims):
+    raise KeyError("z", "x")
+
 def _hidden(arrays, dims):
     return {}
 
@@ -157,6 +160,7 @@ def test_a_wrong_output_is_reported_where_the_reference_takes_no_other_data(audi
         ("mine/refs.py:short", "gives an array of [7] for y, which is [40]"),
         ("mine/refs.py:unnamed", "mine/refs.py:60: unnamed fails: KeyError: \n"),
         ("mine/refs.py:other_key", "mine/refs.py:63: other_key fails: KeyError: 'N'\n"),  # N is a dim
+        ("mine/refs.py:two_words", "two_words fails: KeyError: ('z', 'x'); the arrays are x, y, the dims N"),
         ("mine/broken.py:twice", "mine/broken.py:1: cannot be run: SyntaxError"),
         ("twice", "no reference is named twice; there are dequant_q4_k, "),
     ],

@@ -156,6 +156,12 @@ def test_occupancy_is_drawn_for_each_device_and_memory_beside_its_limits():
     assert "default: 16,384" in [text.get_text() for text in memory.texts]
 
 
+def test_the_largest_limit_of_memory_fits_into_the_figure():
+    kernels = {"one": counting(workgroup_memory_bytes=8_448)}
+    figure = figures.occupancy_bars(kernels, [bankshot.devices.APPLE], {"default": 16_384, "device": 32_768})
+    assert figure.axes[1].get_ylim() == (0, pytest.approx(1.2 * 32_768))
+
+
 def test_a_roofline_has_a_mark_for_each_level_of_each_run():
     runs = {
         "a": counting(flops=600, global_bytes=300, global_sectors=2),

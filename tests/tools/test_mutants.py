@@ -338,3 +338,32 @@ def test_equivalent_mutants_and_those_that_were_not_run_do_not_count():
     same = type(mutants[0])(key[0], key[1], 1, mutants[0].edit, key[2], key[3])
     assert states([*results, Result(same, "ir", ALIVE)])[-1] == EQUIVALENT
     assert share([*results, Result(same, "ir", ALIVE)]) == pytest.approx(2 / 3)
+
+
+USED = """\
+WORDS = {1: 2, 3: 4}
+ALL = [WORDS, 5]
+LEFT = 6
+
+
+def f(a, b=7):
+    c = LEFT
+    return a, b, c
+
+
+def g():
+    return ALL
+"""
+
+
+def test_who_uses_a_statement_outside_functions(tmp_path):
+    """A table may be part of another; a default belongs to the body of its function."""
+    code = made(tmp_path / "m.py", USED)
+    found = [code.mutant("constant", edit) for edit in edits("constant", code)]
+    users = {each.before: each.users for each in found if each is not None}
+    assert users == {
+        "WORDS = {1: 2, 3: 4}": (12,),
+        "ALL = [WORDS, 5]": (12,),
+        "LEFT = 6": (7,),
+        "def f(a, b=7):": (7, 8),
+    }

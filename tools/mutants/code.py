@@ -29,6 +29,7 @@ class Mutant:
     after: str
     lines: tuple[int, ...] = ()  # of the statement, of an `if`, a loop or a function its header
     in_function: bool = False
+    users: tuple[int, ...] = ()  # of what a statement outside functions defines: lines in functions
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -96,22 +97,56 @@ class Code:
         stop = len(self.source) if stop < 0 else stop
         after = changed[begin : stop + len(changed) - len(self.source)]
         before = " ".join(self.text(begin, stop).split())
-        lines, in_function = self._statement(first + 1, edit)
-        return Mutant(
-            self.name, operator, first + 1, edit, before, " ".join(after.decode().split()), lines, in_function
-        )
+        place = self._statement(first + 1, edit)
+        return Mutant(self.name, operator, first + 1, edit, before, " ".join(after.decode().split()), *place)
 
-    def _statement(self, line: int, edit: Edit) -> tuple[tuple[int, ...], bool]:
-        """The lines of the smallest statement around an edit, and whether it is in a function."""
+    def _statement(self, line: int, edit: Edit) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
+        """The lines of the smallest statement around an edit, whether it is in a function, and else who uses it."""
         around = [
             node
             for node in ast.walk(self.tree)
             if isinstance(node, ast.stmt) and self.start(node) <= edit.start and edit.end <= self.end(node)
         ]
         if not around:
-            return (line,), False
+            return (line,), False, ()
         inner = min(around, key=lambda node: self.end(node) - self.start(node))
         body = getattr(inner, "body", None)
         last = max(inner.lineno, body[0].lineno - 1) if body else inner.end_lineno or inner.lineno
-        outer = [node for node in around if node is not inner]
-        return tuple(range(inner.lineno, last + 1)), any(isinstance(node, ast.FunctionDef) for node in outer)
+        in_function = any(isinstance(node, ast.FunctionDef) for node in around if node is not inner)
+        users = () if in_function else tuple(sorted(self._users(inner, set())))
+        return tuple(range(inner.lineno, last + 1)), in_function, users
+
+    def _users(self, statement: ast.stmt, seen: set[str]) -> set[int]:
+        """The lines in functions that use a statement outside them: the body of a function, or names that it binds."""
+        if isinstance(statement, ast.FunctionDef):
+            return {each.lineno for each in statement.body}
+        bound = {
+            node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        } - seen
+        seen |= bound
+        found = set[int]()
+        for name in bound:
+            for user in self._loads.get(name, ()):
+                inside = isinstance(user, ast.expr)
+                found |= {user.lineno} if inside else self._users(user, seen)
+        return found
+
+    @cached_property
+    def _loads(self) -> dict[str, list[ast.expr | ast.stmt]]:
+        """Where each name is loaded: in a function the name, elsewhere the statement outside functions."""
+        found: dict[str, list[ast.expr | ast.stmt]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append(self._user(node))
+        return found
+
+    def _user(self, name: ast.Name) -> ast.expr | ast.stmt:
+        around: ast.AST = name
+        statement: ast.stmt | None = None
+        while not isinstance(around, ast.FunctionDef):
+            if statement is None and isinstance(around, ast.stmt):
+                statement = around
+            if around not in self.parents:
+                return statement or name
+            around = self.parents[around]
+        return name

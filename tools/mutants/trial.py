@@ -44,7 +44,7 @@ _COPIED = (
 )
 _MEASURED = 90.0  # seconds of CPU time of a test file that are measured: later tests run on no mutant
 _LONGEST = 600.0  # seconds of such a test file with its last test
-_LIKELIER = 5  # how much more often a test of the mutant's room fails than others that reach it
+_LIKELIER = 5  # how much more often a test of its room, or of who uses it, fails than others that reach a mutant
 _FIRST = 2.0  # seconds of the first tests of a mutant, as measured
 _BUSY = 4  # how much longer a test may take by the clock than in CPU time: others use the processors, or it waits
 _COMPILING = 240.0  # seconds that a busy processor may take to compile the machine
@@ -190,8 +190,13 @@ class Trials:
             return
         seconds = self.reach.seconds
         tests = self.reach.tests(mutant.file, mutant.lines, mutant.in_function)
+        users = self.reach.tests(mutant.file, mutant.users, in_function=True)
+
+        def soon(test: str) -> float:
+            return seconds[test] / (_LIKELIER if test.startswith(area.tests) or test in users else 1)
+
         batch, took, batch_took, longest = list[str](), 0.0, 0.0, _FIRST
-        for test in sorted(tests, key=lambda test: seconds[test] / (_LIKELIER if test.startswith(area.tests) else 1)):
+        for test in sorted(tests, key=soon):
             if took + seconds[test] > self.limit:
                 break
             batch.append(test)
