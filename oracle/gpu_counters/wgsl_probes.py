@@ -366,7 +366,8 @@ class _Writer:
         if self._sites.get(("atomic", call.span.start, call.span.end)):
             self._atomic(call)
         elif call.builtin.name == "workgroupUniformLoad":
-            path = self._path(call.args[0])
+            (pointer,) = call.args
+            path = self._path(pointer)
             assert path is not None
             barriers = self._probe([("barrier", call.span)], times=2)
             load = self._probe([("load", call.span)], _offsets(path.type))

@@ -51,6 +51,12 @@ def test_a_case_within_the_bound_is_clean_and_shows_prediction_interval_and_limi
     assert "limited by launch" in line  # one workgroup does next to nothing
 
 
+def test_the_largest_bound_is_the_largest_integer(tmp_path: Path) -> None:
+    load(manifest(tmp_path, f"predicted_us_max = {(1 << 53) - 1}"))
+    with pytest.raises(UsageError, match="must be a positive number of microseconds"):
+        load(manifest(tmp_path, f"predicted_us_max = {1 << 53}"))
+
+
 def test_a_case_above_the_bound_fails_and_says_by_how_much(tmp_path: Path) -> None:
     result = audit(tmp_path, "predicted_us_max = 0.25")
     assert result.exit_code == 1

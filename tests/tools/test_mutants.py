@@ -54,6 +54,7 @@ def f(a: "1 + 2" = None) -> int | None:
     assert a < 2
     print(1 + 2, f"{1 + 2}")
     y = zip(a, strict=True)
+    K = Callable[[int, str], None]
     return None
 
 

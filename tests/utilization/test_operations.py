@@ -47,20 +47,35 @@ def test_elements_of_an_array_are_padding_zeros_one_by_one(made, useful):
     assert counted("a * b", made) == (32, 32, useful)
 
 
-def counted(operation, made="if i < 8u { a = x[i]; }"):
+@pytest.mark.parametrize(
+    ("stored", "useful"),
+    [
+        ("atomicStore(&t[i], c); d = atomicLoad(&t[i]);", 32),
+        ("atomicStore(&t[i], c); atomicStore(&t[i], 1u); d = atomicLoad(&t[i]);", 0),
+        ("atomicStore(&t[i], c); atomicAdd(&t[i], 1u); d = atomicLoad(&t[i]);", 32),
+        ("atomicStore(&t[i], c); d = atomicExchange(&t[i], 1u);", 32),
+        ("atomicStore(&t[i], 1u); atomicAdd(&t[i], c); d = atomicLoad(&t[i]);", 32),
+    ],
+)
+def test_a_store_is_of_use_until_another_replaces_it(stored, useful):
+    assert counted("a * b", "a = x[i];", f"{stored} y[i] = d;") == (32, 32, useful)
+
+
+def counted(operation, made="if i < 8u { a = x[i]; }", after="y[i] = max(c, 1u);"):
     """Lanes issued, active and useful of the line with the operation."""
     wgsl = f"""@group(0) @binding(0) var<storage> x: array<u32>;
         @group(0) @binding(1) var<storage, read_write> y: array<u32>;
+        var<workgroup> t: array<atomic<u32>, 32>;
         @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {{
-            var a = 0u;
+            var a = 0u; var d = 0u;
             let b = x[i + 1u];
             {made}
             let c = {operation};
-            y[i] = max(c, 1u);
+            {after}
         }}"""
     given = {"x": np.arange(1, 65, dtype=np.uint32), "y": np.zeros(32, np.uint32)}
     used = bankshot.simulate(wgsl, bindings=given, grid=1, probes=("lanes",)).utilization
-    return {row.line: (row.issued, row.active, row.useful) for row in used.lines}[7]
+    return {row.line: (row.issued, row.active, row.useful) for row in used.lines}[8]
 
 
 @pytest.mark.parametrize(

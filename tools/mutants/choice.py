@@ -91,6 +91,8 @@ def _is_skipped(node: ast.AST) -> bool:
         return any(isinstance(each, ast.Name) and each.id == "__all__" for each in node.targets)
     if isinstance(node, ast.keyword):
         return node.arg is not None and _KEYWORDS.fullmatch(node.arg) is not None
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Name) and node.value.id == "Callable"
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) and _is_type(node)
 
 
