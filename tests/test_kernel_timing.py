@@ -140,3 +140,20 @@ def test_on_an_adapter(path):
     assert timed.times is not None
     assert 2 <= len(timed.times.passes) <= 10
     assert timed.times.least > 0 or timed.times.launch > 0
+
+
+def test_a_case_that_cannot_be_prepared_has_its_reason_and_is_not_given_to_the_adapter(card, path, monkeypatch):
+    (plan,) = plans([path], Request())
+    (shape,) = plan.shapes
+    answers = iter([("ready", 4), ("no such file", 0), ("ready", 4)])
+
+    def prepared(*_):
+        words, size = next(answers)
+        return ((words,) if words == "ready" else words), size
+
+    said = []
+    monkeypatch.setattr(kernel_timing, "_prepared", prepared)
+    found = kernel_timing.time_beside([(plan, shape)] * 3, None, kernel_timing.Options(), said.append)
+    assert card == [[("ready",), ("ready",)]]
+    assert [(each.times, each.not_timed) for (each,) in found] == [(TIMES, None), (None, "no such file"), (TIMES, None)]
+    assert said == ["timing 3 cases on card"]

@@ -9,7 +9,7 @@ import pytest
 import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.calibration import atomic_rates
-from bankshot.oracle.calibration.kernel_text import NEVER
+from bankshot.oracle.calibration.kernel_text import NEVER, successors
 from bankshot.oracle.calibration.micro_benchmarks import THEMES, micro_benchmarks
 from bankshot.oracle.errors import TooLarge
 from bankshot.sim.run.counters import Counters
@@ -109,12 +109,38 @@ def test_atomics_that_are_spread_have_a_word_for_each_workgroup():
         assert changed == groups * (invocations // workgroups if own else 1), (spread, own)
 
 
+def test_a_chain_visits_the_elements_in_turn():
+    assert successors(8, 3).tolist() == [3, 4, 5, 6, 7, 0, 1, 2]
+
+
+def test_stores_that_are_not_repeated_store_once_to_each_word():
+    """Of every `stride` words the first, each 4 bytes, by a lane."""
+    once = [each for each in micro_benchmarks(2, 1 / 1024) if each.constant == "global_store_once"]
+    assert once
+    for each in once:
+        assert each.work["operations"] * 4 * each.parameters["stride"] == each.parameters["footprint"]
+
+
 def test_workgroup_memory_is_measured_by_loads_and_by_stores():
     points = {name: [each.parameters for each in micro_benchmarks(1, 1 / 1024) if each.constant == name]
               for name in ("workgroup_load", "workgroup_store")}  # fmt: skip
     assert points["workgroup_load"] == points["workgroup_store"]
     # Strides from 1 to as many as put all lanes of a subgroup into one bank.
     assert [len([p for p in points["workgroup_load"] if p["width"] == width]) for width in (1, 2, 3, 4)] == [6, 5, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("used", "sharing", "spread", "trips"),
+    [
+        (1, 1, 0, 32),  # a word for each lane
+        (1, 1, 1, 64),
+        (1, 32, 1, 16),  # a word for each workgroup
+        (0, 32, 0, 8),  # a word for the grid, whose sums nothing uses
+        (1, 32, 0, 2),
+    ],
+)
+def test_the_more_lanes_share_a_word_the_fewer_iterations_are_timed(used, sharing, spread, trips):
+    assert atomic_rates._storage_trips(atomic_rates._Case("add", used, sharing, spread, 0)) == trips
 
 
 @pytest.mark.parametrize(

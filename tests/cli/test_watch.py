@@ -117,6 +117,13 @@ def test_what_is_broken_may_be_mended(folder):
         assert watch.interrupt() == 130
 
 
+def test_of_a_broken_file_the_kernels_and_code_beside_it_are_watched(folder):
+    (folder / "scale.wgsl").write_text(SHADER + "}\n")
+    (folder / "notes.txt").write_text("nothing that a run reads")
+    names = {path.name for path in watching_room._around(folder / "scale.wgsl")}
+    assert names == {folder.name, "scale.toml", "scale.wgsl", "factor.wgsl", "references.py"}
+
+
 def test_a_file_that_was_missing_is_seen(folder):
     (folder / "factor.wgsl").unlink()
     with watching(folder) as watch:

@@ -75,6 +75,18 @@ def test_reads_and_writes_of_each_region_between_barriers(known):
     ]
 
 
+def test_a_request_counts_in_each_region_for_the_lanes_there():
+    """Of four lanes of a load, one reads the first half of an array, and two the other; the last is inactive."""
+    site = SimpleNamespace(variable="tile", kind="load", span=SimpleNamespace(place=SimpleNamespace(file="k", line=3)))
+    lanes = {"addresses": np.array([4, 8, 12, 0]), "active": np.array([True, True, True, False])}
+    asked = [SimpleNamespace(site=site, subgroup=0, epoch=0, **lanes)]
+    line = room.timeline(asked, {"tile": 16}, {"tile": 2})
+    assert [line.of("tile", region) for region in (0, 1)] == [
+        [Slice("tile", 0, "read", 0, 1, ("k:3",), 1)],
+        [Slice("tile", 1, "read", 0, 2, ("k:3",), 1)],
+    ]
+
+
 def test_an_array_that_one_epoch_reads_across_is_one_region(tmp_path):
     case = case_of(tmp_path, DOUBLE.replace("k % 2u * 64u + 63u - lane", "127u - lane * 2u"))
     assert record_timeline(case, simulate(case, "nvidia", "all")).regions == {"tile": 1, "sum": 1}

@@ -52,7 +52,7 @@ def test_roofline():
     assert (high.intensity, high.bound, high.attainable) == (20.0, "compute", 40e12)
     assert place(1e10, 1e9, 40e12, 4e12).bound == "compute"
     assert place(1, 0, 40e12, 4e12).intensity == inf
-    for wrong in [(0, 0, 1, 1), (-1, 1, 1, 1), (1, 1, 0, 1)]:
+    for wrong in [(0, 0, 1, 1), (-1, 1, 1, 1), (1, -1, 1, 1), (1, 1, 0, 1), (1, 1, 1, 0)]:
         with pytest.raises(ValueError, match="roofline"):
             place(*wrong)
 

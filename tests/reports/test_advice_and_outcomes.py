@@ -264,10 +264,10 @@ def test_a_report_of_files_that_were_changed(shown):
 
 
 def test_a_patch_alone(shown):
-    for written, expected in (((), ["not in the diff: an override", "--- a", "+++ b"]),
-                              (("k.wgsl",), ["not in the diff: an override", "changed: k.wgsl"])):  # fmt: skip
+    left_out = ["not in the diff: an override", "not in the diff: a macro"]
+    for written, expected in (((), [*left_out, "--- a", "+++ b"]), (("k.wgsl",), [*left_out, "changed: k.wgsl"])):
         out = console()
-        patch = Patch({"k.wgsl": ()}, ("an override",))
+        patch = Patch({"k.wgsl": ()}, ("an override", "a macro"))
         advise_report.show_patch(out, AdviceReport(CASE, None, "nvidia", (), (), patch=patch, written=written))
         assert lines(out) == expected
 

@@ -113,6 +113,9 @@ def test_columns_have_the_sizes_after_the_identity():
     assert (found["dims.N"], found["seconds"], found["key"], found["simt_efficiency"]) == (int, float, str, float)
     assert [*found][-2:] == ["seconds", "version"]
     assert "other" not in found
+    untimed, timed = {"dims.N": 1}, dict.fromkeys(columns.TIMES)
+    assert not columns.TIMES.keys() & columns.columns([untimed]).keys()
+    assert [*columns.columns([untimed, timed])][-len(timed) :] == [*timed]
 
 
 def test_a_table_has_a_name_that_says_its_format(tmp_path):

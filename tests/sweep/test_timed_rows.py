@@ -105,6 +105,14 @@ def test_options_of_time_need_it(tmp_path, more):
     assert (result.exit_code, f"{more[0]} is for --time" in result.output) == (2, True)
 
 
+def test_a_sweep_is_timed_on_one_adapter(tmp_path, monkeypatch):
+    monkeypatch.setattr(wgpu_client, "parse_adapters", lambda text: text.split(","))
+    out = str(tmp_path / "rows.csv")
+    result = CliRunner().invoke(main, ["sweep", str(tmp_path), "--out", out, "--time", "--adapter", "one,other"])
+    assert result.exit_code == 2
+    assert "--adapter one,other: a sweep is timed on one adapter" in result.output
+
+
 @pytest.mark.usefixtures("adapter")
 def test_on_an_adapter(sweep):
     code, rows, _ = sweep("--time", "--rounds", 2)

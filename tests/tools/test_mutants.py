@@ -169,6 +169,13 @@ def unused(x):
 def in_child(x):
     return x + 2
 """
+LATE = """\
+TABLE = {1: 2}
+
+
+def used(x):
+    return x not in TABLE
+"""
 TESTS = """\
 import os
 import subprocess
@@ -185,6 +192,18 @@ def test_other():
     assert room
 
 
+def test_first():
+    from sim import late
+
+    assert late
+
+
+def test_second():
+    from sim import late
+
+    assert late.used(2)
+
+
 def test_child():
     subprocess.run([sys.executable, "-c", "from sim import room; room.in_child(1)"], check=True)
 """
@@ -195,7 +214,12 @@ def small(tmp_path_factory):
     """A small repository, and what is measured of it."""
     pytest.importorskip("coverage")
     tmp_path = tmp_path_factory.mktemp("small")
-    for name, text in (("sim/room.py", SOURCE), ("sim/__init__.py", ""), ("tests/test_room.py", TESTS)):
+    for name, text in (
+        ("sim/room.py", SOURCE),
+        ("sim/late.py", LATE),
+        ("sim/__init__.py", ""),
+        ("tests/test_room.py", TESTS),
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "oracle").mkdir()
@@ -221,10 +245,10 @@ def test_a_process_that_was_killed_has_measured_nothing(tmp_path):
     }
 
 
-def reached(small, before):
+def reached(small, before, name="sim/room.py"):
     folder, reach = small
-    code = Code(folder / "sim/room.py", "sim/room.py")
-    start = SOURCE.index(before)
+    code = Code(folder / name, name)
+    start = code.source.index(before.encode())
     mutant = code.mutant("constant", Edit(start, start + 1, "9"))
     found = reach.tests(mutant.file, mutant.lines, mutant.in_function)
     return {test.partition("::")[2] for test in found}
@@ -237,7 +261,11 @@ def test_a_line_has_the_tests_that_run_it(small):
 
 
 def test_a_line_that_a_child_process_runs_has_all_tests_of_the_file(small):
-    assert reached(small, "x + 2") == {"test_used", "test_other", "test_child"}
+    assert reached(small, "x + 2") == {"test_used", "test_other", "test_first", "test_second", "test_child"}
+
+
+def test_a_file_that_the_first_test_imports_has_the_tests_that_use_it_later(small):
+    assert reached(small, "2}", "sim/late.py") == {"test_first", "test_second"}
 
 
 def test_a_test_file_runs_again_only_when_a_source_changes_of_which_it_runs_a_function(tmp_path, monkeypatch):

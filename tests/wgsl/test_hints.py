@@ -245,6 +245,7 @@ ROWS: list[tuple[str, str, str | None]] = [
     ("¦v.x = 1;", "'v' is a 'let', which cannot be assigned to", "declare it with 'var v'"),
     ("¦PI = 3;", "'PI' is a 'const', which cannot be assigned to", "declare it with 'var<private> PI'"),
     ("¦SCALE = 3;", "'SCALE' is an 'override', which cannot be assigned to", "assign to a copy: var copy = SCALE;"),
+    ("¦lane = 3;", "'lane' is a parameter, which cannot be assigned to", "assign to a copy: var copy = lane;"),
     ("¦id.x = 3;", "'id' is a parameter, which cannot be assigned to", "assign to a copy: var copy = id;"),
     ("¦square = 1;", "'square' is a function, not a value", "write square(…) to call it"),
     ("¦w.xx = vec2f();", "a component is assigned twice", "name each component once"),

@@ -19,10 +19,11 @@ ROOT = Path(__file__).parents[2]
 _WEIGHTS = {row.name: row.weight for row in OPERATORS}
 _FEWEST = 6  # mutants of an area
 
-# What changes no result: words, types, and how fast or how long.
+# What changes no result: words, types, looks, and how fast or how long.
 _WORDS = re.compile(r"print|warn|log|debug|UsageError|.*Error|revealed|cast|isinstance|issubclass|TypeVar|NewType")
 _KEYWORDS = re.compile(
     r"maxsize|indent|width|timeout|.*seconds|stacklevel|hint|help|default_factory|encoding|fmt|strict"
+    r"|ms|lw|fontsize|padding|alpha|zorder"
 )
 _FUNCTIONS = ("__repr__", "__str__")
 

@@ -162,8 +162,9 @@ class Reach:
     def tests(self, file: str, lines: Sequence[int], in_function: bool) -> set[str]:
         """The tests that run one of these lines of a file.
 
-        A line outside functions runs at import: its tests are those that run any other line of the file, and those of
-        its room, if there are such, and otherwise all of each test file that imports it.
+        A line outside functions runs at import, which may be in the first test that needs the file: its tests are those
+        that run any other line of the file, and those of its room, if there are such, and otherwise all of each test
+        file that imports it.
         """
         from coverage.numbits import num_in_numbits
 
@@ -172,7 +173,7 @@ class Reach:
         for each, contexts in self._lines.get(file, ()):
             here = {context for context, bits in contexts.items() if any(num_in_numbits(line, bits) for line in lines)}
             direct |= {context.partition("|")[2] for context in here if "|" in context}
-            if each.file in here:
+            if each.file in here or (here and not in_function):
                 whole |= each.seconds.keys()
                 touching |= {test for test in each.seconds if test.startswith(room)}
                 touching |= {context.partition("|")[2] for context in contexts if "|" in context}
