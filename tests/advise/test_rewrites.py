@@ -143,6 +143,11 @@ def test_adjacent_accesses_become_vectors():
     assert "let all = tile[(i * 4u) / 4];" in text
     assert same(QUADS, text)
     assert (costs(QUADS)[0], costs(text)[0]) == (2 * 12 * 4, 2 * 3 * 4)
+    assert "vec4f(tile[" in QUADS
+    assert (
+        "let all = tile[(i * 4u) / 4];"
+        in found(QUADS.replace("vec4f(tile[", "vec4<f32>(tile["))["tile in vectors of 4"]
+    )
 
 
 def test_in_the_files_statements_have_lines_of_their_own():

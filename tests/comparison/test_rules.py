@@ -114,3 +114,8 @@ def test_each_parameter_has_its_own_default():
 
     assert [Two().limit(name, {}) for name in ("least", "most")] == [1, 2]
     assert Two().limit("most", {"most": 3}) == 3
+
+
+def test_only_a_mean_over_the_output_needs_all_elements_at_once():
+    """The others are judged in parts, so that they need little memory."""
+    assert [name for name, row in RULES.items() if row.whole] == ["nmse"]

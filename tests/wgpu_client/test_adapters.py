@@ -296,3 +296,7 @@ def test_both_software_adapters_fit_one_process(lavapipe, swiftshader):
     code += "; print(sorted(i.profile for i in adapters() if i.kind == 'CPU'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=bare, capture_output=True, text=True, check=True)
     assert done.stdout == "['lavapipe', 'swiftshader']\n"
+
+
+def test_limits_that_an_adapter_does_not_have_are_left_out():
+    assert adapter_choice._by_webgpu({"max-bind-groups": 4, "max-push-constants": 128}) == {"maxBindGroups": 4}
