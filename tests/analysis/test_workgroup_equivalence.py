@@ -44,6 +44,11 @@ PROVEN = {
     "every other one": ("y[lane + 64u * (wg.x ^ 1u)] = a[64u * (wg.x % 8u) + lane] * f32(wg.x & 1u);", (64,), 1),
     "lines that begin at four places": ("y[id.x] = a[lane + 8u * wg.x];", (64,), 4),
     "two axes": ("if wg.x < 3u && wg.y < 5u { y[(wg.y * 8u + wg.x) * 64u + lane] = 1.0; }", (8, 8), 4),
+    "either of two axes": (
+        "if (wg.x < 3u) | (wg.y < 5u) { y[(wg.y * 8u + wg.x) * 64u + lane] = 1.0; }",
+        (8, 8),
+        4,
+    ),
     "three axes": ("if wg.z == 1u { y[((wg.z * 2u + wg.y) * 8u + wg.x) * 64u + lane] = 1.0; }", (8, 2, 4), 2),
     "lines that depend on z alone": (  # squares of z modulo 3 are 0, 1, 1, 0
         "y[((wg.z * 2u + wg.y) * 3u + wg.x) * 64u + lane] = a[(wg.z * wg.z % 3u) * 8u + lane];",

@@ -141,6 +141,14 @@ def test_where_nothing_looks_for_the_order_of_atomics_its_finding_points_at_them
     assert finding.span.text == "atomicAdd(&n[0], 1u)"
 
 
+def test_outputs_that_change_for_several_reasons_are_findings_of_their_own():
+    run = simulated(f"{RACE} atomicStore(&n[1], at);", schedules=6, probes="none")
+    assert {finding.outputs: finding.code for finding in run.findings} == {
+        ("y",): "schedule-dependent", ("n",): "atomic-order",
+    }  # fmt: skip
+    assert all("shows it again" in finding.notes[-1].message for finding in run.findings)
+
+
 def test_a_comment_may_allow_what_only_schedules_show():
     allowed = f"// bankshot: allow(schedule-dependent) because any will do\n{RACE}"
     run = simulated(allowed, schedules=6, probes="none")

@@ -255,6 +255,7 @@ fn through(a: ptr<function, i32>, b: ptr<function, i32>) { write_one(a, b); }
 fn read_global(a: ptr<private, i32>) -> i32 { return *a + g; }
 fn write_global(a: ptr<private, i32>) -> i32 { g = 2; return *a; }
 fn write_both(a: ptr<private, i32>) { *a = g; }
+fn ignore(a: ptr<private, i32>) { g = 2; }
 fn main() { var x = 1; var y = 2; var p: P; let q = &x;
 """
 
@@ -272,6 +273,7 @@ fn main() { var x = 1; var y = 2; var p: P; let q = &x;
         ("_ = read_global(&g);", False),
         ("_ = write_global(&g);", True),
         ("write_both(&g);", True),
+        ("ignore(&g);", False),
     ],
 )
 def test_alias_analysis(call: str, aliased: bool) -> None:

@@ -323,6 +323,7 @@ ROWS: list[tuple[str, str, str | None]] = [
         "convert it: vec3<f32>(1)",
     ),
     ("let a = Particle(vec3f(), ¦i);", "member 'mass' of Particle is f32, but the value is u32", "convert it: f32(i)"),
+    ("let a = Particle(vec3f(), ¦v);", "member 'mass' of Particle is f32, but the value is vec3<f32>", None),
     (
         "let a = Particle(¦vec3u(), 1);",
         "member 'position' of Particle is vec3<f32>, but the value is vec3<u32>",

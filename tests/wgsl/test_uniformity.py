@@ -191,6 +191,19 @@ def told(diagnostic: Diagnostic) -> list[tuple[str, str]]:
     return [(note.message, note.span.text) for note in diagnostic.notes if note.span]
 
 
+@pytest.mark.parametrize(
+    ("read", "note"),
+    [
+        ("data[0]", "reading 'data' may give a non-uniform value"),
+        ("flag", "reading 'flag' may give a non-uniform value; workgroupUniformLoad(&flag) does not"),
+    ],
+)
+def test_only_workgroup_memory_can_be_loaded_uniformly(read: str, note: str) -> None:
+    with pytest.raises(WgslError) as error:
+        main(f"if {read} > 0 {{ workgroupBarrier(); }}")
+    assert told(error.value.diagnostics[0])[-1][0] == note
+
+
 LID = ("'lid' may differ between invocations", "lid")
 
 
