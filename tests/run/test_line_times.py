@@ -81,6 +81,17 @@ def test_lines_share_special_functions_by_what_each_kind_costs() -> None:
     assert lines[FIRST + 2] / lines[FIRST + 3] == pytest.approx(special / (2 * conversion))
 
 
+def test_lines_share_issue_slots_by_what_each_instruction_costs() -> None:
+    """A line adds; the next one compares and branches."""
+    found = run("var s = y[w.x * 32u + i];\ns += 3u;\nif s > i\n{ s = 1u; }\ny[w.x * 32u + i] = s;")
+    costs = found.device.costs
+    assert costs is not None
+    add, branch = costs.value("issue_integer"), costs.value("issue_branch")
+    assert add != branch
+    lines = {line: weight for (_, line), weight in line_times._issued(found, costs).items()}
+    assert lines[FIRST + 2] / lines[FIRST + 1] == pytest.approx((add + branch) / add)
+
+
 def test_each_line_has_its_own_limiter_and_the_longest_is_first() -> None:
     first, second, *rest = run(STORES).line_times
     assert (first.line, first.limiter, second.line, second.limiter) == (
