@@ -226,6 +226,24 @@ def test_the_barrier_of_other_memory(kind: str) -> None:
     ]
 
 
+def test_a_barrier_is_replaced_only_where_it_separates_a_race_in_other_memory() -> None:
+    """The barrier is between the accesses to workgroup memory, which it orders, and not between those to storage."""
+    text = f"{HEAD}t[i] = i;\nworkgroupBarrier();\ny[i] = t[63u - i];\ny[63u - i] = 1u;\n}}\n"
+    module = bankshot.check(text)
+
+    def span(code: str) -> Span:
+        start = text.index(code, len(HEAD))
+        return Span(module.source, start, start + len(code))
+
+    races = [
+        Race(span("t[i]"), span("t[63u - i]"), "workgroup", "t", across=False),
+        Race(span("y[i]"), span("y[63u - i]"), "storage", "y", across=False),
+    ]
+    found = [change.words for change in changes(module.source, Places(module.functions["main"]), races)]
+    assert found
+    assert not [words for words in found if "instead of" in words]
+
+
 def test_a_split_has_a_barrier_for_each_kind_of_memory() -> None:
     text = f"{HEAD}t[i] = t[63u - i];\n}}\n"
     module = bankshot.check(text)

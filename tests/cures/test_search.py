@@ -114,6 +114,7 @@ def test_one_cure_for_several_races() -> None:
 def test_a_cure_for_each_race() -> None:
     done = Searched(THREE, racing(("t[1]", "t[2]"), ("t[2]", "t[3]")))
     assert done.words == [after(1), after(2)]
+    assert len(done.bodies) == 2  # each ends one race, so that no other is tried for it
     assert [cure.races for cure in done.result.cures] == [(done.races[0],), (done.races[1],)]
     assert done.lasts == [f"t[1] = i;\n{BARRIER}\ny[0] = t[2];\n{BARRIER}\nt[3] = i;"]
 
