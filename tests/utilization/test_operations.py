@@ -90,3 +90,20 @@ def counted(operation, made="if i < 8u { a = x[i]; }", after="y[i] = max(c, 1u);
 )
 def test_the_stem_of_an_operation(op, stem):
     assert stem_of(op) == stem
+
+
+def test_a_condition_is_of_use_in_the_iterations_whose_branch_is_taken():
+    wgsl = """@group(0) @binding(0) var<storage> x: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+            var d = 0u;
+            let b = x[i + 1u];
+            for (var k = 0u; k < 4u; k++) {
+                let q = k * b;
+                if q == 3u * b { d = x[i]; }
+            }
+            y[i] = d;
+        }"""
+    given = {"x": np.arange(1, 65, dtype=np.uint32), "y": np.zeros(32, np.uint32)}
+    used = bankshot.simulate(wgsl, bindings=given, grid=1, probes=("lanes",)).utilization
+    assert {row.line: (row.issued, row.active, row.useful) for row in used.lines}[7] == (4 * 32, 4 * 32, 32)
