@@ -137,6 +137,10 @@ WRONG = {
         None,
     ),
     'base = "nvidia"\nfma = []': ("mine.toml:2:7: error: `fma` must be one of", None),
+    'base = "nvidia"\nsubgroup_sizes = [32, 33]': (
+        "mine.toml:2:18: error: `subgroup_sizes` must be a list of powers of two, 1 to 128",
+        None,
+    ),
     'base = "nvidia"\nsubgroup_sizes = [33]': (
         "mine.toml:2:18: error: `subgroup_sizes` must be a list of powers of two, 1 to 128",
         None,

@@ -44,6 +44,8 @@ def read(text):
         ("0X1P3", "abstract-float", 8.0),
         ("0X1P-3f", "f32", 0.125),
         ("0x.8P1h", "f16", 1.0),
+        ("0x0.ffep16h", "f16", 65504.0),  # the largest
+        ("0x0.00000000008p-108f", "f32", 2.0**-149),  # the least
         ("0x1F", "abstract-int", 31),
         ("0X1Fu", "u32", 31),
         ("0x1fi", "i32", 31),
