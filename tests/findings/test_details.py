@@ -167,6 +167,20 @@ def test_who_waits_for_which_element(body, groups, notes):
     assert [note.message for note in found.notes] == notes
 
 
+def test_only_its_own_workgroup_could_store_to_workgroup_memory():
+    text = """@group(0) @binding(0) var<storage, read_write> lock: atomic<u32>;
+        var<workgroup> flag: atomic<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) w: vec3u) {
+            if w.x == 0u { while atomicLoad(&flag) == 0u {} } else { while atomicLoad(&lock) == 0u {} }
+            atomicStore(&flag, 1u);
+        }"""
+    (found,) = bankshot.simulate(text, grid=2, bindings={"lock": np.zeros(1, np.uint32)}).findings
+    assert [note.message for note in found.notes] == [
+        "invocation 0 of workgroup (0, 0, 0) waits for flag here; all others that could store to flag have ended",
+        "invocation 0 of workgroup (1, 0, 0) waits for lock here; all others that could store to lock have ended",
+    ]
+
+
 def test_invocations_that_wait_at_a_barrier_for_one_that_spins():
     body = f"if i == 1u {{ {SPIN.format(1)} }}\nworkgroupBarrier();\natomicStore(&flags.ready[1], 1u);"
     found = only(body, "endless-loop")
