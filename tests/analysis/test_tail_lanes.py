@@ -228,6 +228,14 @@ def test_short_code_runs_on_all_lanes() -> None:
     assert op.NARROW in opcodes("if i < 5u { var t = i * 3u; t ^= 7u; t += i * i; t *= 5u; y[i] = t; }")
 
 
+def test_code_narrows_after_a_statement_only_where_lanes_may_leave_in_it() -> None:
+    long = "var t = i * 3u; t ^= 7u; t += i * i; t *= 5u; y[i] = t;"
+    counts = [
+        opcodes(f"if i < 9u {{ if i < 5u {{ {each} }} {long} }}").count(op.NARROW) for each in ("y[i] = 1u;", "return;")
+    ]
+    assert counts == [1, 2]  # for the outer arm, and after the return
+
+
 def test_a_shuffle_may_read_inactive_lanes() -> None:
     long = "var t = i * 3u; t ^= 7u; t += i * i; t *= 5u; y[i] = {};"
     before = "enable subgroups;"
