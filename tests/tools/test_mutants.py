@@ -55,6 +55,10 @@ def f(a: "1 + 2" = None) -> int | None:
     print(1 + 2, f"{1 + 2}")
     y = zip(a, strict=True)
     K = Callable[[int, str], None]
+
+    @overload
+    def g(*, eq: bool = True): ...
+
     return None
 
 

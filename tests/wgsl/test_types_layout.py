@@ -178,6 +178,19 @@ def test_kinds_of_types(type_: t.Type, constructible: bool, shareable: bool, con
     assert t.is_concrete(type_) is concrete
 
 
+@pytest.mark.parametrize(
+    ("count", "by_creation", "by_pipeline"),
+    [(4, True, True), (t.OverrideCount("n", None), False, True), (None, False, False)],
+    ids=str,
+)
+def test_the_footprint_of_an_array_is_that_of_its_elements(
+    count: int | t.OverrideCount | None, by_creation: bool, by_pipeline: bool
+) -> None:
+    for type_ in (t.Array(t.F32, count), t.Array(t.Array(t.F32, count), 4)):
+        assert t.has_creation_fixed_footprint(type_) == by_creation
+        assert t.has_fixed_footprint(type_) == by_pipeline
+
+
 @pytest.mark.parametrize(("kinds", "shareable"), [("uu", True), ("ub", False), ("bu", False), ("bb", False)])
 def test_a_struct_is_shareable_if_all_its_members_are(kinds: str, shareable: bool) -> None:
     members = [(f"m{n}", {"u": t.U32, "b": t.BOOL}[kind], {}, None) for n, kind in enumerate(kinds)]

@@ -81,8 +81,10 @@ def _nodes(node: ast.AST) -> Iterator[ast.AST]:
 def _is_skipped(node: ast.AST) -> bool:
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.expr_context):
         return True
-    if isinstance(node, ast.FunctionDef) and node.name in _FUNCTIONS:
-        return True
+    if isinstance(node, ast.FunctionDef):
+        return node.name in _FUNCTIONS or any(
+            isinstance(each, ast.Name) and each.id == "overload" for each in node.decorator_list
+        )
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         return _WORDS.fullmatch(name) is not None

@@ -157,7 +157,8 @@ def _modf_fract(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 
 
 def _sign(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    return rules.unless(_stays(args[0], abs(args[0].real)), args[0].bound.unknown + 2.0)
+    (x,) = args
+    return rules.unless(_stays(x, abs(x.real)), x.bound.unknown + 2.0)
 
 
 def _step(rules: RuleContext, result: Value, args: list[Number]) -> Real:
