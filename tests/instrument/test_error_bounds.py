@@ -466,6 +466,12 @@ def test_a_reduction_over_a_subgroup_holds_any_order(call, combine):
     assert (done.bounds["y"] < 1e-4 * np.maximum(1, np.abs(done.outputs["y"]))).all()
 
 
+@pytest.mark.parametrize(("call", "rounds"), [("subgroupAdd", True), ("subgroupMul", True), ("subgroupMax", False)])
+def test_a_reduction_of_exact_values_is_exact_where_it_does_not_round(call, rounds):
+    done = in_subgroups(f"y[i] = {call}(a);", np.random.default_rng(9).uniform(1, 2, size=64).astype(f32))
+    assert ((done.bounds["y"] > 0) == rounds).all()
+
+
 def test_shuffles_and_ballots_carry_bounds():
     a = NEAR
     shuffled = in_subgroups("y[i] = subgroupShuffleXor(a * 1.1, 1u);", a)
