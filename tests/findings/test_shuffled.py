@@ -67,6 +67,12 @@ def test_every_kind_of_number(kind):
     assert not found("y[id.x] = select(v, subgroupShuffleUp(v, 1u), lane >= 1u);", kind=kind)
 
 
+def test_a_run_that_does_not_end_with_other_values_there_is_an_effect():
+    """NaN is a possible value, with which the loop does not end."""
+    (finding,) = found("var w = subgroupShuffleUp(v, 1u); while !(w >= 0.0) { } y[id.x] = v;")
+    assert [note.message for note in finding.notes] == ["with other values there, it does not terminate"]
+
+
 def test_of_several_shuffles_the_one_is_named_that_matters():
     body = """let up = subgroupShuffleUp(v, 1u);
     let down = subgroupShuffleDown(vec2(v, v), 1u);

@@ -115,6 +115,8 @@ def test_lanes_with_indices_of_their_own_access_at_most_a_line_each() -> None:
         region for region in costs("var own: array<u32, 64>; own[x[i] & 63u] = i; y[i] = own[x[i + 1u] & 63u];")
     )
     assert (whole.issued["local_scattered"], whole.issued["local_scattered_store"]) == (32, 32)
+    (*_, few) = costs("var own: array<u32, 5>; own[x[i] % 5u] = i; y[i] = own[x[i + 1u] % 5u];")
+    assert (few.issued["local_scattered"], few.issued["local_scattered_store"]) == (5, 20)  # lines, and their sectors
 
 
 def test_a_loop_that_only_accesses_an_array_of_function_space_is_counted_by_its_iterations() -> None:
