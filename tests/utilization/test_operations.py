@@ -107,3 +107,23 @@ def test_a_condition_is_of_use_in_the_iterations_whose_branch_is_taken():
     given = {"x": np.arange(1, 65, dtype=np.uint32), "y": np.zeros(32, np.uint32)}
     used = bankshot.simulate(wgsl, bindings=given, grid=1, probes=("lanes",)).utilization
     assert {row.line: (row.issued, row.active, row.useful) for row in used.lines}[7] == (4 * 32, 4 * 32, 32)
+
+
+def test_a_loop_that_computes_nothing_for_an_output_is_of_no_use_in_a_loop_that_does():
+    wgsl = """@group(0) @binding(0) var<storage> x: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+            for (var k = 0u; k < 4u; k++) {
+                var q = x[k];
+                loop {
+                    if q > 9u { break; }
+                    q += 3u;
+                }
+                y[i] += x[i + k];
+            }
+        }"""
+    given = {"x": np.arange(1, 65, dtype=np.uint32), "y": np.zeros(32, np.uint32)}
+    used = bankshot.simulate(wgsl, bindings=given, grid=1, probes=("lanes",)).utilization
+    useful = {row.line: row.useful for row in used.lines}
+    assert (useful[5], useful[8]) == (0, 0)
+    assert useful[10] == {row.line: row.issued for row in used.lines}[10]
