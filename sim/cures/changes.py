@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ..fast_dataclass import frozen
 from ..wgsl import typed
@@ -14,6 +15,8 @@ from .places import BARRIERS, Gap, Path, Places
 _SEMICOLON = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*;", re.DOTALL)
 _REST = re.compile(rf"[ \t]*(?://[^{LINE_BREAKS}]*)?(?=[{LINE_BREAKS}]|$)")  # of a line, without code
 _INDENT = "    "
+_BARRIER = 1  # the effort of a barrier more
+_MOST_PAIRS = 4  # that are tried
 
 
 @frozen
@@ -37,7 +40,8 @@ class Race:
 class Change:
     """A change of the text. `words` say what it is. `orders`: the races that it may end, from where it is; `straight`:
     how many of them in the order of the text. `depth`: in how many blocks it is. `effort`: 0 for another kind of
-    barrier, 1 for a barrier more, 2 where it rewrites a statement, 3 where it rewrites a variable.
+    barrier, 1 for a barrier more, 2 where it rewrites a statement, 3 where it rewrites a variable. `several`: they are
+    two changes.
     """
 
     words: str
@@ -45,7 +49,8 @@ class Change:
     orders: frozenset[Race]
     straight: int = 0
     depth: int = 0
-    effort: int = 1
+    effort: int = _BARRIER
+    several: bool = False
 
     @property
     def rank(self) -> tuple[int, int, int, int, int]:
@@ -59,6 +64,28 @@ def changes(source: Source, places: Places, races: Iterable[Race]) -> list[Chang
     inside = [race for race in races if not race.across]
     found = [*_other_kinds(places, inside), *_barriers(source, places, inside), *_splits(source, places, inside)]
     return sorted(found, key=lambda change: change.rank)
+
+
+def both_ways(found: Iterable[Change]) -> list[Change]:
+    """Return pairs of barriers for accesses in a loop: one in the order of the text, and one before the next iteration.
+
+    An access may race with another one of its iteration and of the next: then neither barrier alone ends the race.
+    """
+    barriers = [change for change in found if change.effort == _BARRIER]
+    ahead = [change for change in barriers if change.straight]
+    back = [change for change in barriers if not change.straight]
+    pairs = [
+        replace(
+            one,
+            words=f"{one.words} and {other.words}",
+            replacements=(*one.replacements, *other.replacements),
+            orders=one.orders & other.orders,
+            several=True,
+        )
+        for one in ahead
+        for other in back
+    ]
+    return sorted((pair for pair in pairs if pair.orders), key=lambda change: change.rank)[:_MOST_PAIRS]
 
 
 # ---- barriers ----

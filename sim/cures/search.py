@@ -2,7 +2,7 @@
 
 Races within a workgroup end where a barrier separates their accesses. Each candidate is inserted, the new text is
 checked, also for uniform control flow, and run. The candidate that ends the most races is kept, until no race is left
-or no candidate helps. A last run has all cures.
+or no candidate helps; where none helps alone, pairs of barriers in a loop are tried. A last run has all cures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..wgsl.text_edits import Replacement, original_offset
 from ..wgsl.typed import Module, Pipeline
 from .atomics import ATOMIC, atomic_changes
 from .changed_texts import changed
-from .changes import Change, Race, changes
+from .changes import Change, Race, both_ways, changes
 from .places import Places
 
 MOST_RUNS = 24  # of changed texts, for each dispatch
@@ -109,7 +109,7 @@ def _cures(chosen: list[tuple[Change, frozenset[Key]]], races: Mapping[Race, Fin
     for change, keys in chosen:
         ended = tuple(f for race, f in races.items() if _key(race) in keys)
         if ended or not cures:
-            cures.append(Cure(change.words, change.replacements, ended))
+            cures.append(Cure(change.words, change.replacements, ended, change.several))
         else:
             before = cures.pop()
             both = (*before.replacements, *change.replacements)
@@ -144,7 +144,8 @@ class _Search:
         now = self.before
         while wanted := [race for race in races if _key(race) in now.races]:
             source, so_far = self.pipeline.module.source, [c for c, _ in chosen]
-            found = self._best(self._kept(changes, source, wanted), so_far, now)
+            candidates = self._kept(changes, source, wanted)
+            found = self._best(candidates, so_far, now) or self._best(both_ways(candidates), so_far, now)
             if found is None and atomics:  # atomics end all races of a variable, also those that need a barrier
                 found = self._best(self._kept(atomic_changes, source, wanted), so_far, now)
             if found is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bankshot
-from bankshot.sim.cures.changes import Change, Race, changes
+from bankshot.sim.cures.changes import Change, Race, both_ways, changes
 from bankshot.sim.cures.places import Places
 from bankshot.sim.wgsl.source import Span
 from bankshot.sim.wgsl.text_edits import replaced
@@ -224,6 +224,18 @@ def test_the_barrier_of_other_memory(kind: str) -> None:
         f"{kind}Barrier() instead of workgroupBarrier() in line {AT + 2}",
         f"a {kind}Barrier() after line {AT + 1}",
     ]
+
+
+def test_in_a_loop_a_race_may_take_a_barrier_before_and_one_behind() -> None:
+    loop = "for (var k = 0u; k < 3u; k++) {\nt[i] = i;\ny[i] = t[63u - i];\n}"
+    found = [change for change, _ in candidates(loop, (STORE, LOAD))]
+    pair, *_ = both_ways(found)
+    ahead, back = (f"a {BARRIER[:-1]} after line {AT + line}" for line in (2, 3))
+    assert pair.words == f"{ahead} and {back}, at the end of the loop in line {AT + 1},"
+    assert pair.several
+    assert [each.text.strip() for each in pair.replacements] == [BARRIER, BARRIER]
+    assert len(pair.orders) == 1
+    assert both_ways(change for change, _ in candidates(f"{STORE};\ny[i] = {LOAD};", (STORE, LOAD))) == []
 
 
 def test_a_barrier_is_replaced_only_where_it_separates_a_race_in_other_memory() -> None:

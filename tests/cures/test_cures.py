@@ -64,6 +64,14 @@ CURED = {
         [f"a workgroupBarrier() after line {LINE + 5}, at the end of the loop in line {LINE + 2},"],
         (LANE ^ 1) + 3,
     ),
+    "before and behind what a loop loads": (  # of lane i, it gets i and 63 - i in turns
+        "var v = i;\nfor (var k = 0u; k < 3u; k++) {\nt[i] = v;\nv = t[63u - i];\n}\ny[i] = v;",
+        [
+            f"a workgroupBarrier() after line {LINE + 3} and "
+            f"a workgroupBarrier() after line {LINE + 4}, at the end of the loop in line {LINE + 2},"
+        ],
+        63 - LANE,
+    ),
     "in a function that is called again": (
         "t[i] = i;\nworkgroupBarrier();\nshift(i);\nshift(i);\nshift(i);\nworkgroupBarrier();\ny[i] = t[i];",
         ["a workgroupBarrier() after line 8"],
@@ -218,6 +226,11 @@ fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x / 128u + id.x % 2u] =
     apart = bankshot.simulate(module, grid=4, bindings={"y": np.zeros(64, np.uint32)}, cures=False).findings
     assert sorted(f.epoch is None for f in apart) == [False, True]
     assert race.count == sum(f.count for f in apart)
+
+
+def test_two_barriers_remove_what_neither_removes_alone() -> None:
+    done = run(CURED["before and behind what a loop loads"][0])
+    assert [cure.sentence.endswith(" remove this race") for cure in done.cures] == [True]
 
 
 def test_several_changes_remove_and_one_removes() -> None:
