@@ -286,6 +286,11 @@ UNPROVEN = {
         "var s: array<u32, 4>; s[lane % 4u] = u32(y[id.x]); y[id.x] = a[s[lane % 3u]];",
         "depends on what the dispatch stores to y",
     ),
+    "each has other indices in an array, stored after those of all": (
+        "var at = array<u32, 2>(); at[lane & 1u] = lane; at[(lane + 1u) & 1u] = lane + 8u * wg.x; "
+        "y[id.x] = a[at[(lane + 1u) & 1u]];",
+        "of the 64 workgroups differ",
+    ),
     "each has other rows": ("y[id.x] = a[table[wg.x * 2u + lane % 2u]];", "of the 64 workgroups differ"),
     "each goes on for longer": ("for (var i = 0u; i < wg.x; i++) { y[id.x] += 1.0; }", "of the 64 workgroups differ"),
 }

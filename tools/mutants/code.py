@@ -101,7 +101,7 @@ class Code:
         return Mutant(self.name, operator, first + 1, edit, before, " ".join(after.decode().split()), *place)
 
     def _statement(self, line: int, edit: Edit) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
-        """The lines of the smallest statement around an edit, whether it is in a function, and else who uses it."""
+        """The lines of the smallest statement around an edit, whether it is in a function, and otherwise its users."""
         around = [
             node
             for node in ast.walk(self.tree)

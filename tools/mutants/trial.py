@@ -44,7 +44,7 @@ _COPIED = (
 )
 _MEASURED = 90.0  # seconds of CPU time of a test file that are measured: later tests run on no mutant
 _LONGEST = 600.0  # seconds of such a test file with its last test
-_LIKELIER = 5  # how much more often a test of its room, or of who uses it, fails than others that reach a mutant
+_LIKELIER = 5  # how much more often a test of the mutant's room, or of its users, fails than others that reach it
 _FIRST = 2.0  # seconds of the first tests of a mutant, as measured
 _BUSY = 4  # how much longer a test may take by the clock than in CPU time: others use the processors, or it waits
 _COMPILING = 240.0  # seconds that a busy processor may take to compile the machine
