@@ -367,3 +367,16 @@ def test_who_is_blocked_for_a_while_only_waits_to_be_scheduled():
     )
     waits = waits_of(graph, Stuck((), 0, ((0, 0, 1), (1, 0, 0))))  # type: ignore
     assert {wait.units: wait.kind for wait in waits} == {(0,): "loop", (1,): "unscheduled", (2,): "barrier"}
+
+
+@pytest.mark.parametrize(
+    ("grid", "size", "waiting"),
+    [
+        (1, 2, "invocation 0"),
+        (2, 1, "workgroup (0, 0, 0)"),
+        (2, 2, "invocation 0 of workgroup (0, 0, 0)"),
+    ],
+)
+def test_an_invocation_is_named_as_far_as_there_are_others(grid, size, waiting):
+    found = explored("if i == 0u { while atomicLoad(&s[0]) == 0u {} }", grid, size, progress=["fair"])
+    assert only(found).sentence.startswith(f"never ends under fair scheduling: {waiting} waits at line 8 for s[0], ")
