@@ -132,6 +132,8 @@ def test_the_arrays_of_the_machine_add_up():
     shown = dump_stage("machine", dispatch_of(DOUBLE, grid=1, bindings={"y": np.zeros(4, np.float32)}), "none")
     sizes = [int(found) for found in re.findall(r"^array .*, (\d+) bytes$", shown, re.M)]
     assert len(sizes) > 10
+    fields = re.findall(r"^array probes\.(\w+)", shown, re.M)
+    assert len(fields) == len({*fields}) > 1  # the records of a tuple, each once
     assert f"in all {sum(sizes)} bytes, " in shown
 
 

@@ -68,6 +68,15 @@ def test_nothing_is_shifted_where_most_of_the_elements_are_of_no_other_place():
     assert shifted(mismatch(half, ROW)) is None
 
 
+def test_the_first_element_counts_where_it_has_moved():
+    """Of [0, 1, 2, 3] only the last three places are known to hold shifted elements, the first of them element 0."""
+    expected = np.array([5.0, 6.0, 7.0, 8.0])
+    assert shifted(mismatch(np.array([9.0, 1.0, 6.0, 7.0]), expected)) is None  # two of the three
+    assert shifted(mismatch(np.array([9.0, 5.0, 6.0, 7.0]), expected)) == (
+        "3 of the 4 elements that differ are those expected an element before"
+    )
+
+
 def test_a_transpose():
     made = GRID.T.reshape(4, 6)
     assert transposed(mismatch(made, GRID)) == (

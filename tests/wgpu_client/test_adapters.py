@@ -168,6 +168,7 @@ def test_an_adapters_profile_has_its_subgroups(any_adapter):
     from bankshot.oracle.wgpu_client import adapter_survey
 
     (found,) = [each for each in adapter_survey.survey() if each.offer.info == any_adapter]
+    assert found.profile == (any_adapter.profile or adapter_choice.FALLBACK)
     if not found.known:
         pytest.skip(f"no device profile is known for {any_adapter.name}")
     assert found.subgroup_size == bankshot.devices.get(found.profile).subgroup_size

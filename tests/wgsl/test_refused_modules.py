@@ -274,6 +274,7 @@ ACCEPTED = [
     "@fragment fn f(@location(0) @interpolate(perspective, sample) x: f32) { }",
     "@fragment fn f(@location(0) x: f32) -> @location(0) u32 { return 1u; }",
     "@fragment fn f(@builtin(sample_mask) m: u32) -> @builtin(sample_mask) u32 { return m; }",
+    "@fragment fn f(@builtin(sample_index) n: u32, @builtin(front_facing) b: bool) { }",
     "enable clip_distances; struct O { @builtin(position) p: vec4f, @builtin(clip_distances) a: array<f32, 8> }"
     "@vertex fn f() -> O { return O(); }",
     "@id(0) override a = 1; @id(65535) override b: bool; override c: f32 = 1;",
