@@ -408,6 +408,9 @@ def test_costs_are_classified() -> None:
 def test_every_class_describes_its_rerun() -> None:
     assert all(row.rerun for row in CLASSES)
     assert set(OF_FINDINGS.values()) <= {row.name for row in CLASSES} | {"endless loop"}
+    assert set(OF_FINDINGS) == {
+        "atomic-order", "uninit", "out-of-bounds", "inactive-lane", "not-finite", "endless-loop",
+    }  # fmt: skip
 
 
 def test_a_golden_names_classes_skipped_for_time(case, monkeypatch) -> None:

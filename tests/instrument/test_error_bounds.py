@@ -347,6 +347,12 @@ def test_an_array_has_exact_elements_beside_one_that_is_not():
     assert exact == 0 < rounded < 1e-6
 
 
+def test_bits_that_are_a_subnormal_number_may_be_flushed():
+    bits = 3 + np.arange(64)
+    done = run("y[i] = bitcast<f32>(i + 3u);", np.zeros(64))
+    assert (done.bounds["y"] >= bits * 2.0**-149).all()
+
+
 def test_constants_that_an_inexact_index_picks_are_exact():
     before = "const T = array<f32, 4>(3.0, 5.0, 7.0, 0.5);"
     picked = f"let sum = a * b; y[i] = T[u32(sum > {LIMIT})] + T[u32(sum > 0.5) + 1];"
