@@ -66,8 +66,14 @@ def test_a_link_stays_a_link(tmp_path):
     assert (tmp_path / "target").read_bytes() == b"content"
 
 
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudoterminals")
 def test_a_device_is_written_to_and_not_replaced():
-    device = Path(os.devnull)
+    """A terminal, whose folder takes no other file: a fault must not replace a device that others use."""
+    screen, keyboard = os.openpty()
+    device = Path(os.ttyname(keyboard))
     before = device.stat().st_ino
     write(device, b"content")
+    assert os.read(screen, 7) == b"content"
     assert device.stat().st_ino == before
+    os.close(screen)
+    os.close(keyboard)

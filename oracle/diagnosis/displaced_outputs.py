@@ -55,8 +55,9 @@ def _shifts(m: Mismatch) -> Iterator[Mapped]:
     row = {columns: "a row", -columns: "a row"} if rows > 1 else {}
     for by, words in {**{by: "" for n in (1, 2, 3, 4) for by in (n, -n)}, **row}.items():
         source = at - by
+        inside = (source >= 0) & (source < m.ours.size)
         how = words or ("an element" if abs(by) == 1 else f"{abs(by)} elements")
-        yield f"those expected {how} {'before' if by > 0 else 'after'}", [np.where(source < m.ours.size, source, -1)]
+        yield f"those expected {how} {'before' if by > 0 else 'after'}", [np.where(inside, source, -1)]
 
 
 def _first(m: Mismatch, mapped: Iterator[Mapped]) -> str | None:

@@ -77,6 +77,10 @@ def test_the_first_element_counts_where_it_has_moved():
     )
 
 
+def test_fewer_elements_than_a_shift_moves_them_by():
+    assert shifted(mismatch(np.array([9.0, 9.0, 9.0]), np.array([5.0, 6.0, 7.0]))) is None
+
+
 def test_a_transpose():
     made = GRID.T.reshape(4, 6)
     assert transposed(mismatch(made, GRID)) == (
