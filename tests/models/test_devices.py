@@ -108,6 +108,11 @@ def test_capacities_of_a_core(name):
     assert (*(size / KIB for size in sizes), device.threads_per_core, device.subgroups_per_core) == CAPACITIES[name]
 
 
+def test_how_many_cores_a_device_has():
+    """H200: 132 multiprocessors; MI300X: 304 compute units, by their data sheets. The others are families."""
+    assert {name: DEVICES[name].cores for name in CAPACITIES if DEVICES[name].cores} == {"nvidia": 132, "amd-cdna": 304}
+
+
 def test_a_device_can_be_sent_to_another_process():
     for device in DEVICES.values():
         assert pickle.loads(pickle.dumps(device)) == device
