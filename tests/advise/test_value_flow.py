@@ -40,6 +40,8 @@ def uses(text, name="P", function=""):
         ("const_assert P > 2u;", set(), ["P"]),
         ("@compute @workgroup_size(P) fn main() {}", set(), ["P"]),
         ("fn f(P: u32) -> u32 { return P; }", set(), []),  # another P
+        ("fn f(P: u32) {} var<workgroup> tile: array<f32, P>;", {SIZED}, []),
+        ("fn f() { let P = 1u; } fn g() { tile[P] = 1.0; }", {INDEXED}, []),
         ("fn f() -> u32 { return P; }", set(), []),  # which is not called
         ("fn f() -> u32 { return P; } const Q = f(); var<workgroup> tile: array<f32, Q>;", {SIZED}, []),
     ],

@@ -114,7 +114,10 @@ def test_a_dispatch_frees_all_that_it_creates(device: Device) -> None:
     ]
     assert (len(result.seconds), len(result.kernel_seconds)) == (3, 3)
     assert device.alive() == []
-    assert len([each for each in device.made if each.kind == "buffer"]) >= 3
+    (stamps,) = (each for each in device.made if each.kind == "query_set")
+    (resolved,) = {call for call in device.log if call[0] == "resolve_query_set"}
+    assert resolved[:4] == ("resolve_query_set", stamps, 0, 2)
+    assert (resolved[4].how["size"], resolved[5]) == (16, 0)
 
 
 def test_what_a_dispatch_creates(device: Device) -> None:
