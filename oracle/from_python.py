@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = int | str | tuple[int | str, ...] | type[ctypes.Array[Any]]
 
-_SIZES = {"b": 1, "B": 1, "h": 2, "H": 2, "e": 2, "i": 4, "I": 4, "f": 4}  # bytes of the formats of memoryviews
+_FORMATS = frozenset("bBhHeiIf")  # of memoryviews
 
 
 def run_manifest(
@@ -63,7 +63,7 @@ def compute_with_buffers(
     shapes = {binding: _shape(binding, wanted) for binding, wanted in output_arrays.items()}
     bindings: dict[tuple[int, int], Value] = {(0, binding): value for binding, value in input_arrays.items()}
     for binding, (sizes, format_) in shapes.items():
-        bindings.setdefault((0, binding), bytes(prod(sizes) * _SIZES[format_]))
+        bindings.setdefault((0, binding), bytes(prod(sizes) * np.dtype(format_).itemsize))
     groups = next(iter(shapes.values()))[0][0] if n is None else n
     module = check_for_compute(read(shader))
     run = sim.simulate(module, grid=groups, bindings=bindings, overrides=constants, probes="none")
@@ -87,7 +87,7 @@ def _shape(binding: int, wanted: Shape) -> tuple[tuple[int, ...], str]:
         return (ctypes.sizeof(wanted),), "B"
     parts = wanted.split("x") if isinstance(wanted, str) else (wanted, "B") if isinstance(wanted, int) else wanted
     match parts:
-        case [*sizes, str(format_)] if sizes and format_ in _SIZES and all(map(_is_size, sizes)):
+        case [*sizes, str(format_)] if sizes and format_ in _FORMATS and all(map(_is_size, sizes)):
             return tuple(map(int, sizes)), format_
         case _:
             raise UsageError(

@@ -98,10 +98,10 @@ def _unused(found: list[Plan]) -> list[UnusedGolden]:
     from ..judge.golden_check import golden_place
     from ..reports.golden_review import UnusedGolden
 
-    claimed: dict[Path, list[Path]] = {plan.kernel.path: [] for plan in found if plan.kernel.path.suffix == ".toml"}
+    claimed: dict[Path, list[Path]] = {plan.kernel.path: [] for plan in found}
     for plan in found:
         shapes = (shape for shape in plan.kernel.shapes if shape.golden)
-        claimed.get(plan.kernel.path, []).extend(golden_place(plan.kernel, shape) for shape in shapes)
+        claimed[plan.kernel.path].extend(golden_place(plan.kernel, shape) for shape in shapes)
     left = {
         path: UnusedGolden(path, str(goldens_beside(manifest)[path]))
         for manifest, paths in claimed.items()

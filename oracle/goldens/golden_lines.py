@@ -115,8 +115,9 @@ def changes(
 ) -> tuple[Change, ...]:
     """List the counters that changed, the worst first. Counters that the golden lacks are not compared."""
     known = [name for name in BY_LINE if name in counters_before]
-    barriers = int(counters_after.get("barriers", 0) - counters_before.get("barriers", 0))
-    found = [change for old, new in pairs(before, after) if (change := _change(old, new, known, barriers))]
+    both = [int(counters["barriers"]) for counters in (counters_before, counters_after) if "barriers" in known]
+    price = f"{both[1] - both[0]:+,} barriers" if both else ""
+    found = [change for old, new in pairs(before, after) if (change := _change(old, new, known, price))]
     found.sort(key=lambda change: (-change.weight, change.file, change.line))
     totals = [
         f"{_number(counters_before[name])} -> {_number(counters_after[name])} {words}"
@@ -168,33 +169,33 @@ def _edited(gone: list[Line], added: list[Line]) -> Iterator[tuple[Line | None, 
     yield from ((None, line) for line in left)
 
 
-def _change(old: Line | None, new: Line | None, known: Sequence[str], barriers: int) -> Change | None:
-    was, is_ = (dict.fromkeys(known, 0) | dict(line.counters if line else {}) for line in (old, new))
-    words = _words(was, is_, known, barriers)
+def _change(old: Line | None, new: Line | None, known: Sequence[str], price: str) -> Change | None:
+    was, is_ = ({name: line.counters.get(name, 0) if line else 0 for name in known} for line in (old, new))
+    words = _words(was, is_, price)
     at = new or old
     if not words or at is None:
         return None
     more = f" (and {len(words) - MOST_WORDS} more)" if len(words) > MOST_WORDS else ""
     fate = "" if old and new else "new line, " if new else "line is gone, "
-    weight = sum(abs(is_.get(name, 0) - was.get(name, 0)) for name in CHARGED)
+    weight = sum(abs(is_[name] - was[name]) for name in CHARGED if name in known)
     return Change(at.file, at.line, f"{fate}{', '.join(words[:MOST_WORDS])}{more}", weight)
 
 
-def _words(was: Mapping[str, int], is_: Mapping[str, int], known: Sequence[str], barriers: int) -> list[str]:
-    """Describe the counters that changed, rates first. A change of wavefronts also gives the change of barriers in the
-    whole run, which may be its price."""
+def _words(was: Mapping[str, int], is_: Mapping[str, int], price: str) -> list[str]:
+    """Describe the counters that changed, rates first. A change of wavefronts also gives its `price`: the change of
+    barriers in the whole run."""
     words: list[str] = []
     for charged, of, how in RATES:
-        if charged not in known:
+        if charged not in was:
             continue
-        before, after = (_rate(each[charged], each.get(of, 0)) for each in (was, is_))
-        if before != after:
-            words.append(f"{before} -> {after} {how}")
-            if charged == "shared_wavefronts":
-                words.append(f"{barriers:+,} barriers")
+        rates = [_rate(each[charged], each[of]) for each in (was, is_) if of in was]
+        if len({*rates}) > 1:
+            words.append(f"{' -> '.join(rates)} {how}")
+            if charged == "shared_wavefronts" and price:
+                words.append(price)
         elif was[charged] != is_[charged] and was.get(of) == is_.get(of):
             words.append(f"{was[charged]:,} -> {is_[charged]:,} {COUNTERS[charged].label}")
-    counts = [name for name in COUNTS if name in known and was[name] != is_[name]]
+    counts = [name for name in COUNTS if name in was and was[name] != is_[name]]
     return words + [f"{was[name]:,} -> {is_[name]:,} {COUNTS[name]}" for name in counts]
 
 

@@ -34,11 +34,8 @@ def ideal_sectors(hardware: Hardware, addresses: Addresses, active: Active, widt
 def atomic_sectors(hardware: Hardware, addresses: Addresses, active: Active) -> int:
     """Count the sectors of an atomic read-modify-write: each passes once for each lane on its busiest word."""
     words, lanes = np.unique(addresses[active] // 4, return_counts=True)
-    busiest: dict[int, int] = {}
-    for word, on_it in zip(words.tolist(), lanes.tolist(), strict=True):
-        sector = 4 * word // hardware.sector_bytes
-        busiest[sector] = max(busiest.get(sector, 0), on_it)
-    return sum(busiest.values())
+    _, starts = np.unique(4 * words // hardware.sector_bytes, return_index=True)
+    return int(np.maximum.reduceat(lanes, starts).sum())
 
 
 def turns(addresses: Addresses, active: Active) -> int:

@@ -8,6 +8,7 @@ time.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -74,16 +75,16 @@ def plan(run: Run) -> Plan:
     regions = find_regions(run.pipeline, texels, run.device.fma != "separate")
     places = {p.key: p for region in regions for p in region.places}
     accesses = [p for p in places.values() if p.space in ("workgroup", "storage", "texture") and p.bytes_per_lane]
-    active = {(r.site.kind, r.span.start, r.span.end, r.site.part): r.active_lanes for r in run.sites}
-    lanes = {(i.kind, i.span): i.lanes for i in run.instructions}
+    active = Counter({(r.site.kind, r.span.start, r.span.end, r.site.part): r.active_lanes for r in run.sites})
+    lanes = Counter({(i.kind, i.span): i.lanes for i in run.instructions})
     workgroups, least = math.prod(run.grid), math.prod(run.pipeline.workgroup_size)
     by_region = [
         max([least * workgroups]
-            + [active.get(p.key, 0) for p in r.places]
-            + [lanes.get(key, 0) // times for key, times in r.instructions.items()])
+            + [active[p.key] for p in r.places]
+            + [lanes[key] // times for key, times in r.instructions.items()])
         for r in regions
     ]  # fmt: skip
-    by_access = [max(least * workgroups, active.get(p.key, 0)) for p in accesses]
+    by_access = [max(least * workgroups, active[p.key]) for p in accesses]
     stages = find_stages(run.pipeline)
     return Plan(
         regions, stages, accesses, [-(-n // workgroups) for n in by_region], [-(-n // workgroups) for n in by_access]

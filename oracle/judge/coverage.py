@@ -7,6 +7,7 @@ checked by a truth, or the manifest gives a reason for leaving the output unchec
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
@@ -176,13 +177,13 @@ class _Ledger:
     """The elements of one output that no truth has checked so far; None: all of them."""
 
     elements: int
-    truths: dict[str, int] = field(default_factory=dict[str, int])
+    truths: Counter[str] = field(default_factory=Counter[str])
     left: Mask | None = None
 
     def add(self, truth: str, unchecked: Mask | None) -> None:
         mask = np.zeros(0, bool) if unchecked is None else unchecked.ravel()
         count = self.elements - int(np.count_nonzero(mask))
-        self.truths[truth] = max(count, self.truths.get(truth, 0))
+        self.truths[truth] = max(count, self.truths[truth])
         self.left = mask if self.left is None or not mask.size else self.left & mask if self.left.size else self.left
 
     @property

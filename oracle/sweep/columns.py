@@ -148,6 +148,6 @@ def columns(rows: Sequence[Row]) -> dict[str, type]:
     """Return the name and type of every column in these rows. Sizes follow the identity, in the kernels' order; times
     come last, if any row has one."""
     sizes = {name: int for row in rows for name in row if name.startswith(DIMS)}
-    times = TIMES if any(row.keys() >= TIMES.keys() for row in rows) else {}
+    times = TIMES if any(TIMES.keys() & row for row in rows) else {}
     kinds = {**COLUMNS, **sizes, **times}
     return {name: kinds[name] for name in (*IDENTITY, *sizes, *COLUMNS, *times)}

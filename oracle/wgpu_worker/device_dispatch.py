@@ -99,11 +99,15 @@ def _dispatched(device: Any, ready: Made, repeats: int) -> tuple[list[Content | 
     clock = Clock(device, 1) if TIMESTAMPS in device.features else None
     seconds: list[float] = []
     kernel_seconds: list[float] = []
-    for _ in range(repeats):
-        for resource in ready.resources:
-            resource.upload()
-        seconds.append(_run(device, ready, clock))
-        kernel_seconds += clock.seconds() if clock else []
+    try:
+        for _ in range(repeats):
+            for resource in ready.resources:
+                resource.upload()
+            seconds.append(_run(device, ready, clock))
+            kernel_seconds += clock.seconds() if clock else []
+    finally:
+        if clock:
+            clock.destroy()
     return [resource.output() for resource in ready.resources], seconds, kernel_seconds
 
 

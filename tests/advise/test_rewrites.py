@@ -181,6 +181,38 @@ def test_accesses_of_other_elements_take_a_component():
     assert "tile[((i + 1u) * 3u) / 4][((i + 1u) * 3u) % 4] + a" in changed
 
 
+ALL = "vec4f(tile[i * 4u], tile[i * 4u + 1u], tile[i * 4u + 2u], tile[i * 4u + 3u])"
+
+
+@pytest.mark.parametrize(
+    ("scalar", "widths"),
+    [("f32", [4, 2]), ("i32", [4, 2]), ("u32", [4, 2]), ("f16", []), ("Number", []), ("vec2f", []), ("mat2x2f", [])],
+)
+def test_arrays_of_numbers_of_a_word_become_vectors(scalar, widths):
+    """An alias hides its type, two f16 are one word, and there are no vectors of vectors."""
+    assert ALL in QUADS
+    text = f"enable f16; {QUADS.replace('array<f32, 256>', f'array<{scalar}, 256>')} alias Number = f32;"
+    text = text.replace(f"let all = {ALL};", "").replace("a + b + c + d + dot(all, vec4f(2.0))", "1.0")
+    for n in range(4):
+        text = text.replace(f"= x[i + {64 * n}u];" if n else "= x[i];", f"= {scalar}();")
+    assert [words for words in found(text) if "vectors" in words] == [f"tile in vectors of {n}" for n in widths]
+    for words in found(text):
+        bankshot.check(found(text)[words])
+
+
+@pytest.mark.parametrize("vector", ["vec4f", "vec4u", "vec4i", "vec4", "vec2", "vec2f", "vec2u", "vec2i"])
+def test_the_arguments_of_a_vector_become_one_access(vector):
+    scalar = {"u": "u32", "i": "i32"}.get(vector[-1], "f32")
+    width = int(vector[3])
+    args = ", ".join(f"tile[i * 4u + {n}u]" for n in range(width))
+    text = f"""{HEAD} var<workgroup> tile: array<{scalar}, 256>;
+        @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {{
+            let all = {vector}({args}); y[i] = f32(all.x); }}"""
+    ((words, changed),) = found(text).items()
+    assert words == f"tile in vectors of {width}"
+    assert f"let all = tile[(i * 4u + 0u) / {width}];" in changed
+
+
 @pytest.mark.parametrize(
     "other",
     ["tile[i * 4u + 3u]", "tile[i * 2u + 2u]", "x[i * 4u + 2u]", "tile[i * 4u + i + 2u]"],

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bankshot.oracle.cli import against, each_case, simulated_run
+from bankshot.oracle.cli import against, each_case, schedule_options, simulated_run
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.exit_codes import Failure
 from bankshot.oracle.judge.coverage import CaseOutcome, Compared
@@ -153,6 +153,42 @@ def test_outputs_that_changed_by_their_bits():
 def test_several_devices_need_all_probes():
     with pytest.raises(UsageError, match="--probes none: several devices need all probes"):
         simulated_run.simulated_run(None, ["nvidia", "amd"], "none", {})
+
+
+# ---- schedules -----------------------------------------------------------------------------------------
+
+NOTHING = {"entry": None, "binds": (), "overrides": (), "budget": None, "defines": (), "include_dirs": (),
+           "preprocess": None, "grid": None}  # fmt: skip
+GIVEN = {"entry": "main", "binds": ("x=f32:1", "y=f32:2"), "overrides": ("A=1", "B=2"), "budget": 0,
+         "defines": ("D", "E=2"), "include_dirs": (Path("inc"), Path("more")), "preprocess": "cpp -P"}  # fmt: skip
+
+
+def schedules(request, count=3, seed=None, seconds=None):
+    values = {"schedules": count, "seed": seed, "seconds": seconds}
+    return schedule_options.schedules_of(values, NOTHING | request)
+
+
+def test_the_options_that_run_a_case_again():
+    assert " ".join(schedules(GIVEN).given) == (
+        "--entry main --bind x=f32:1 --bind y=f32:2 --override A=1 --override B=2 --budget 0 -D D -D E=2 "
+        "-I inc -I more --preprocess cpp -P"
+    )
+    assert schedules(GIVEN).given[-1] == "cpp -P"
+    assert schedules({}).given == ()
+
+
+def test_what_schedules_are_compared():
+    made = schedules({"grid": (2, 1, 1)}, 5, 7, 1.5)
+    assert (made.count, made.seed, made.seconds, made.grid) == (5, 7, 1.5, True)
+    made = schedules({})
+    assert (made.count, made.seed, made.seconds, made.grid) == (3, 0, None, False)
+    assert schedules(GIVEN, None) is None
+
+
+@pytest.mark.parametrize(("option", "given"), [("--seed", {"seed": 0}), ("--seconds", {"seconds": 2.0})])
+def test_options_of_schedules_need_them(option, given):
+    with pytest.raises(UsageError, match=f"^{option} belongs to --schedules N, which is not given$"):
+        schedules({}, None, **given)
 
 
 # ---- against -------------------------------------------------------------------------------------------

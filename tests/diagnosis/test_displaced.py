@@ -122,6 +122,8 @@ FACTORS = {
     "each row, one of zeros": (GRID * [[2], [0], [4], [5]], "each row is the expected one times its own number, 2 for "
                                                             "the first element"),
     "infinite": (GRID * np.inf, None),
+    "one infinite": (np.where(GRID == 3, np.inf, 2 * GRID), None),
+    "one not a number": (np.where(GRID == 3, np.nan, 2 * GRID), None),
     "nearly": (GRID * 2 + [[0, 0, 0, 0, 0, 0.01]] + np.zeros((4, 1)),
                "all elements are the expected ones times one number, 2.00042 for the first element"),
 }  # fmt: skip
@@ -139,6 +141,14 @@ def test_zeros_are_expected_to_have_no_factor(rows):
     expected[rows] = 0
     ours = expected * [[2], [3], [4], [5]]
     assert wrong_factor(mismatch(ours, expected)) is None or not ours.any()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_no_factor_gives_what_is_not_finite(value):
+    expected = np.where(GRID == 3, value, GRID)
+    assert wrong_factor(mismatch(0 * GRID, expected)) is None
+    assert wrong_factor(mismatch(2 * GRID, expected)) is None
+    assert wrong_factor(mismatch(0 * GRID, GRID)) == "all elements are 0"
 
 
 def test_a_factor_of_each_column():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +93,52 @@ def test_a_text_that_agrees_without_the_limit_proves_nothing(case) -> None:
     m = Mismatch(made, run, "y", np.zeros_like(run.outputs["y"]), on_gpu=lambda text: run.outputs["y"])
     assert loops_left(replace(m, expected=run.outputs["y"])) is None
     assert loops_left(m) is None
+
+
+def counted(*loops: str) -> list[set[str]]:
+    """The conditions of the loops that count, in each text."""
+    found = limited(bankshot.check(HEAD.replace("BODY", " ".join(loops))).pipeline(), 9)
+    return [set(re.findall(r"bankshot_turn_\d\(\) && \((.*?)\) \{", text)) for text in found]
+
+
+def constant(number: int) -> str:
+    return f"while c < {number}u {{ c++; }}"
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_every_subset_of_up_to_three_loops_may_be_unrolled(count: int) -> None:
+    conditions = [f"c < {n}u" for n in range(count)]
+    subsets = [{*left} for size in range(count, -1, -1) for left in combinations(conditions, size)]
+    texts = counted("while c < n.x { c++; }", *map(constant, range(count)))
+    assert sorted(map(sorted, texts)) == sorted(sorted({"c < n.x", *subset}) for subset in subsets)
+    assert texts[0] == {"c < n.x", *conditions}  # as they are, first
+    alone = counted(*map(constant, range(count)))  # a text in which no loop counts is that of the module
+    assert sorted(map(sorted, alone)) == sorted(sorted(subset) for subset in subsets if subset)
+
+
+def test_of_four_loops_all_or_none_are_unrolled() -> None:
+    conditions = {f"c < {n}u" for n in range(4)}
+    texts = counted("while c < n.x { c++; }", *map(constant, range(4)))
+    assert texts == [{"c < n.x", *conditions}, {"c < n.x"}]
+    assert counted(*map(constant, range(4))) == [conditions]
+
+
+@pytest.mark.parametrize(
+    ("condition", "unrolled"),
+    [
+        *((f"c {sign} 7u", True) for sign in ("<", "<=", ">", ">=", "!=")),
+        ("7u > c", True),
+        ("c < 2u * 3u", True),
+        ("c == 7u", False),
+        ("c < n.x", False),
+        ("c + 1u < n.x", False),
+        ("c < 7u && d < 7u", False),
+        ("bool(c)", False),
+    ],
+)
+def test_a_loop_that_compares_with_a_constant_may_be_unrolled(condition: str, unrolled: bool) -> None:
+    texts = counted("while d < n.y { d++; }", f"while {condition} {{ c++; }}")
+    assert texts == [{"d < n.y", condition}, *([{"d < n.y"}] if unrolled else [])]
 
 
 def test_a_limit_counts_the_turn_in_which_a_loop_ends() -> None:

@@ -98,6 +98,23 @@ def test_a_counter_that_the_golden_lacks_is_not_compared():
     assert changes(known, [line(1, "a", flops=1)], TOTALS, [line(1, "a", flops=1, global_lines=7)]) == ()
 
 
+@pytest.mark.parametrize(
+    ("lacking", "words", "weight"),
+    [
+        ((), "32 -> 4 wavefronts per request, +3 barriers, 4 -> 1 requests to workgroup memory", 124),
+        (("barriers",), "32 -> 4 wavefronts per request, 4 -> 1 requests to workgroup memory", 124),
+        (("shared_wavefronts",), "4 -> 1 requests to workgroup memory", 0),
+        (("shared_wavefronts", "shared_requests"), "", 0),
+        (("shared_requests",), "128 -> 4 wavefronts", 124),
+    ],
+)
+def test_words_of_counters_that_the_golden_lacks_are_left_out(lacking, words, weight):
+    known = {name: 0 for name in TOTALS if name not in lacking}
+    after = {**TOTALS, "barriers": 3}
+    found = changes(known, [shared(1, "a", 128)], after, [shared(1, "a", 4, 1)])
+    assert [(change.words, change.weight) for change in found if change.line] == ([(words, weight)] if words else [])
+
+
 def test_sites_are_summed_by_line(tmp_path):
     """Comments and blanks do not count; paths are relative to the owner of the golden."""
     text = "one;\n  let a =  x[i]; // twice\n  if done {} /* or not */\n"

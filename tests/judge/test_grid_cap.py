@@ -55,6 +55,9 @@ def test_a_software_adapter_runs_part_of_a_long_case(case):
 def test_short_cases_and_gpus_run_the_whole_grid(case):
     assert cut(case, run(case, MOST_INSTRUCTIONS), SLOW) is case
     assert cut(case, run(case, 3 * MOST_INSTRUCTIONS), FAST) is case
+    assert cut(case, run(case, MOST_INSTRUCTIONS + 3), SLOW).grid == (6, 8, 1)
+    one = replace(case, grid=(1, 1, 1))
+    assert cut(one, run(one, 3 * MOST_INSTRUCTIONS), SLOW) is one  # there is no smaller part
 
 
 def test_free_outputs_of_a_partial_run_are_compared_within_derived_bounds(monkeypatch):

@@ -6,7 +6,9 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
+from bankshot.oracle.cli import against
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.errors import UsageError
 from bankshot.oracle.reports.changes import as_markdown, changes
 
 SHADER = """
@@ -175,3 +177,14 @@ def test_wrong_options(folder, arguments, words):
     assert done.exit_code == 2
     assert words in done.stderr
     assert "Traceback" not in done.output
+
+
+def test_the_counterparts_of_several_paths_in_a_revision(folder, tmp_path):
+    """The first path determines the repository, be it a file or a folder."""
+    root, file, unpacked = folder.parent, folder / "k.toml", tmp_path / "files"
+    found = against._of_revision("HEAD", [file, folder, root], unpacked)
+    assert found == [unpacked / "kernels" / "k.toml", unpacked / "kernels", unpacked]
+    assert found[0].read_text() == MANIFEST
+    assert against._of_revision("HEAD", [root, file], unpacked) == [unpacked, unpacked / "kernels" / "k.toml"]
+    with pytest.raises(UsageError, match=rf"^--against HEAD: {tmp_path} is not in the repository {root}$"):
+        against._of_revision("HEAD", [root, tmp_path, file], unpacked)

@@ -62,6 +62,16 @@ def test_the_end_waits_for_all_calls():
     assert [each.result() for each in futures] == [0, 2, 4, 6]
 
 
+def test_a_shutdown_waits_unless_it_is_told_not_to():
+    made = PoolExecutor(1)
+    future = made.submit(time.sleep, 0.5)
+    made.shutdown(wait=False)
+    assert not future.done()
+    made.shutdown()
+    assert future.done()
+    assert not made._thread.is_alive()
+
+
 def test_an_early_shutdown_does_not_wait():
     start = time.monotonic()
     executor = PoolExecutor(1)
