@@ -18,7 +18,7 @@ from .json_document import Entry
 from .json_entries import case_entry
 from .prediction import shown_us
 from .source_listing import compact
-from .terminal import say, show_heading
+from .terminal import say, show_heading, show_unmapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,8 +94,7 @@ def _costs(result: AdviceReport) -> tuple[CostPlace, ...]:
 
 def show_patch(out: Console, result: AdviceReport) -> None:
     """Print the change of the files alone, or say which files have changed."""
-    for words in result.patch.unmapped:
-        say(out, f"not in the diff: {words}", "yellow")
+    show_unmapped(out, result.patch, indent="")
     say(out, f"changed: {', '.join(result.written)}" if result.written else unified(result.patch).rstrip("\n"))
 
 
@@ -120,8 +119,7 @@ def _changes(out: Console, result: AdviceReport) -> None:
         slower = f", but {result.slowdown}" if result.slowdown else ""
         fewest = _counted(result.fewest)
         say(out, f"  fewest of all arrays together: {fewest}{slower}; `--by wavefronts` shows the change")
-    for words in result.patch.unmapped:
-        say(out, f"  not in the diff: {words}", "yellow")
+    show_unmapped(out, result.patch)
     if result.written:
         say(out, f"  changed: {', '.join(result.written)}")
     elif result.patch.files:

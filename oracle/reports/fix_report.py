@@ -10,7 +10,7 @@ from ...sim.cures.patches import unified
 from .json_document import Entry
 from .json_entries import case_entry, finding_entry
 from .run_text import finding_text
-from .terminal import say, show_heading
+from .terminal import say, show_heading, show_unmapped
 
 if TYPE_CHECKING:
     from ...sim.cures.search import Cure
@@ -30,8 +30,7 @@ def show_fix(out: Console, result: Fixed) -> None:
         return
     for cure in result.before.run.cures:
         say(out, f"  {cure.says_to_remove(_races(cure))}")
-    for words in result.patch.unmapped:
-        say(out, f"  not in the diff: {words}", "yellow")
+    show_unmapped(out, result.patch)
     out.print()
     if result.written:
         say(out, f"  changed: {', '.join(result.written)}")

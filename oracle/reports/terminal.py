@@ -14,6 +14,7 @@ from rich.text import Text
 from ..errors import printable
 
 if TYPE_CHECKING:
+    from ...sim.cures.patches import Patch
     from ..manifests.manifest import Case
 
 WIDTH = 120  # columns of a report that does not go to a terminal
@@ -41,6 +42,12 @@ def print_command(line: str, stream: TextIO | None = None) -> None:
 def say(out: Console, words: str | Text, style: str = "") -> None:
     """Print a line without breaking it, so that paths stay whole and carets stay below what they point at."""
     out.print(Text(words, style) if isinstance(words, str) else words, soft_wrap=True)
+
+
+def show_unmapped(out: Console, patch: Patch, indent: str = "  ") -> None:
+    """Print which changes of the preprocessed text are not in the diff of the files."""
+    for words in patch.unmapped:
+        say(out, f"{indent}not in the diff: {words}", "yellow")
 
 
 def show_heading(out: Console, case: Case, tail: str) -> None:

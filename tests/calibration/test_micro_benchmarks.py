@@ -113,6 +113,22 @@ def test_a_chain_visits_the_elements_in_turn():
     assert successors(8, 3).tolist() == [3, 4, 5, 6, 7, 0, 1, 2]
 
 
+def test_a_chase_visits_all_windows_and_no_neighbours_in_turn():
+    """A window is what a load of a subgroup spans. Caches that fetch ahead would make the loads of neighbours fast."""
+    chases = [each for each in micro_benchmarks(2, 1 / 1024) if each.constant.startswith("global_load_") and "at = first[at];" in each.wgsl]
+    assert len(chases) >= 10
+    for each in chases:
+        first, window = each.bindings["first"], 32 * int(each.parameters["stride"])
+        windows = len(first) // window
+        visited = [0]
+        while len(visited) <= windows:
+            visited.append(int(first[visited[-1]]))
+        assert visited[-1] == 0, point(each)
+        assert len({at // window for at in visited}) == windows, point(each)
+        apart = np.abs(np.diff(visited)) // window
+        assert windows < 4 or apart.min() >= windows // 4, point(each)
+
+
 def test_stores_that_are_not_repeated_store_once_to_each_word():
     """Of every `stride` words the first, each 4 bytes, by a lane."""
     once = [each for each in micro_benchmarks(2, 1 / 1024) if each.constant == "global_store_once"]

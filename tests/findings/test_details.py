@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations_with_replacement
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 import bankshot
 from bankshot.sim.findings import explain, races
+from bankshot.sim.findings.finding import Finding
+from bankshot.sim.findings.grouping import group_races
 from bankshot.sim.findings.table import depending_on
 from bankshot.sim.machine import layout as at
 from bankshot.sim.machine.probe_arrays import MOST_RACES
@@ -62,6 +65,27 @@ def test_one_place_that_races_in_two_calls_is_one_race(body, count, verdict):
     found = only(f"{body} {RESULT}", "race")
     assert (found.count, found.verdict) == (count, verdict)
     assert found.span.line == LINES["put"]
+
+
+# From the worst.
+SEVERITIES = ("harmful", "wrong-barrier", None, "unseen", "same-value")
+
+
+@pytest.mark.parametrize(("worse", "better"), [*combinations_with_replacement(SEVERITIES, 2)])
+def test_of_races_at_the_same_places_the_worst_is_reported(worse, better):
+    one, other = (Finding("race", "error", f"{verdict}", None, 2, (0, 0, 0), (0, 1), verdict=verdict)
+                  for verdict in (worse, better))  # fmt: skip
+    for found in (group_races([one, other]), group_races([other, one])):
+        assert [(each.verdict, each.message, each.count) for each in found] == [(worse, str(worse), 4)]
+
+
+def test_only_races_of_one_pair_of_places_are_grouped():
+    race = Finding("race", "error", "", None, 1, (0, 0, 0), (0, 1), epoch=0)
+    across = replace(race, epoch=None)
+    outside = replace(race, code="out-of-bounds")
+    assert group_races([race, across, outside, replace(outside, count=3)]) == [
+        race, across, outside, replace(outside, count=3),
+    ]  # fmt: skip
 
 
 def test_two_places_that_race_in_either_order_are_one_race():

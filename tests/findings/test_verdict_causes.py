@@ -68,6 +68,25 @@ def test_what_others_change_is_not_called_unchanged() -> None:
     assert junk.notes[-1].message == "no output that depends on it changes in any of 5 orders"
 
 
+def test_a_load_influences_what_its_value_reaches_and_not_what_its_variable_reaches() -> None:
+    """The first race is about a load whose value only z depends on; later loads of t reach y."""
+    first, second = "t[i] = i;\nz[i] = min(t[last - i], 0u);", "t[i] = i * 3u;\ny[i] = t[i ^ 1u];"
+    one, other = races(f"{first}\nworkgroupBarrier();\n{second}", 64)
+    assert [one.verdict, other.verdict] == ["unseen", "harmful"]
+    assert one.notes[-1].message == "no output that depends on it changes in any of 5 orders"
+
+
+def test_an_atomic_operation_outside_influences_what_its_variable_reaches() -> None:
+    text = """@group(0) @binding(0) var<storage, read_write> y: array<u32, 64>;
+var<workgroup> counts: array<atomic<u32>, 4>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+    atomicAdd(&counts[i + 9u], 1u);
+    y[i + 1u] = i;
+}"""
+    found = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(64, np.uint32)}).findings
+    assert {f.span.line: f.verdict for f in found if f.span} == {4: "unseen", 5: "harmful"}
+
+
 # Two causes that reach one output, with a barrier between them; `min` with 0 is 0 whatever it is given.
 ONE_OUTPUT = """t[i] = i;
 let a = t[last - i]; workgroupBarrier();

@@ -113,7 +113,10 @@ DISPATCHES = {
     "let i = id.y * 9u + id.x; if i < p.n && id.y < count { y[i] = 1u; }": (
         ["ceil(n / 8)", "ceil(count / 4)", 1], {"n": 8, "count": 4}
     ),
-    "if 20u - id.x < p.n { y[id.y] = 1u; }": (["groups_x", "groups_y", 1], {}),  # ids with a minus are no bound
+    # ids with a minus are no bound
+    "if 20u - id.x < p.n { y[id.y] = 1u; }": (["groups_x", "groups_y", 1], {}),
+    "if 20u - id.x < p.n && id.x < count { y[0] = 1u; }": (["ceil(count / 8)", 1, 1], {"count": 8}),
+    "if id.y - id.x < p.n { y[0] = 1u; }": ([1, "ceil(n / 4)", 1], {"n": 4}),
 }  # fmt: skip
 
 

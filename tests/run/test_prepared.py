@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import resource
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,6 +28,15 @@ override scale: f32 = 2.0;
 @compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3u) {
     y[id.x + first] += scale * x[id.x];
 }"""
+
+
+def test_its_arguments_have_the_defaults_of_simulate():
+    whole, *others = (inspect.signature(each).parameters
+                      for each in (bankshot.simulate, bankshot.prepare, bankshot.sim.run.prepared.Prepared))  # fmt: skip
+    for parameters in others:
+        assert {"replay", "schedules", "probes", "cures"} < parameters.keys()
+        assert all(each.default == whole[name].default for name, each in parameters.items())
+
 
 
 def told(run: bankshot.Run) -> dict[str, object]:

@@ -64,6 +64,15 @@ def test_every_name_is_a_schedule():
         assert simulated(RIGHT, schedule=name, probes="none").finished == 2
 
 
+@pytest.mark.parametrize(("size", "grid"), [(1, 1), (1, 3), (3, 1), (32, 1)])
+def test_every_schedule_runs_few_invocations_to_the_end(size, grid):
+    count = size * grid
+    for name in names(24):
+        run = simulated(f"{RIGHT} y[at] += 1u;", size=size, grid=grid, schedule=name, probes="none")
+        assert run.outputs["y"][:count].tolist() == [3 * at + 1 for at in range(count)]
+        assert run.outputs["n"][0] == 3 * count * (count - 1) // 2
+
+
 def test_many_invocations_are_not_run_one_by_one():
     assert "serial" in names(6, invocations=1 << 16)
     assert "serial" not in names(6, invocations=(1 << 16) + 1)

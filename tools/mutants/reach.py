@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from bankshot.sim.disk_cache import cache_home
+from bankshot.sim.disk_cache import cache_home, replacing, write
 
 if TYPE_CHECKING:
     import coverage
@@ -84,10 +84,11 @@ def measured(copy: Path, file: str, measure: Measure) -> Measured:
         settings = Path(folder, "coverage.ini")
         settings.write_text(_SETTINGS.format(copy=copy, data=Path(folder, "data"), context=file), encoding="utf-8")
         seconds, failed, why = measure(copy, file, settings)
-        run = _combine(sorted(Path(folder).glob("data.*")), data, copy)
+        with replacing(data) as fresh:  # others may measure the file, too
+            run = _combine(sorted(Path(folder).glob("data.*")), fresh, copy)
     sources = {name: _digest(copy / name) for name in _read(data).measured_files()}
     kept = {"seconds": seconds, "failed": failed, "why": why, "run": sorted(run), "sources": sources}
-    known.write_text(json.dumps(kept), encoding="utf-8")
+    write(known, json.dumps(kept).encode())
     return Measured(file, seconds, failed, why, data)
 
 
