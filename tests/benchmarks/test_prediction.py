@@ -5,7 +5,6 @@ from click.testing import CliRunner
 import bankshot
 from benchmarks import prediction
 from benchmarks.prediction import Row, summary
-
 from tests.benchmarks.test_real import DOUBLE, NOTHING
 
 
