@@ -69,14 +69,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """An entry point and its inputs."""
+    """An entry point and its inputs, the device profile that is simulated, and the name of the adapter that runs it."""
 
     module: bankshot.Module
     function: typed.Function
     grid: tuple[int, int, int]
     overrides: dict[Any, Any]
     given: dict[str, Any]
-    adapter: wgpu_client.AdapterInfo
+    device: str
+    adapter: str = ""
 
     def prepare(self, probes: str | Sequence[str], **options: Any) -> bankshot.Prepared:
         """Prepare runs in the simulator."""
@@ -85,7 +86,7 @@ class Timed:
             entry=self.function.name,
             grid=self.grid,
             overrides=self.overrides,
-            device=self.adapter.profile or wgpu_client.FALLBACK,
+            device=self.device,
             probes=probes,
             **options,
         )
@@ -104,7 +105,7 @@ class Timed:
             self.given,
             slots=wgpu_client.slots_of(self.function),
             overrides=self.overrides,
-            adapter=self.adapter.name,
+            adapter=self.adapter,
             repeats=repeats,
         )
         return min(run.seconds)
@@ -195,7 +196,7 @@ def _rows(
         if function.stage == "compute":
             name = f"{shader.name}:{function.name}"
             try:
-                case = _inputs(module, function, info)
+                case = inputs(module, function, info.profile or wgpu_client.FALLBACK, info.name)
                 yield name, (_row(shader, case, rounds, limit), case)
             except LeftOut as reason:
                 yield name, str(reason)
@@ -209,14 +210,14 @@ def _rows(
                 yield name, error.diagnostics[0].code
 
 
-def _inputs(module: bankshot.Module, function: typed.Function, info: wgpu_client.AdapterInfo) -> Timed:
+def inputs(module: bankshot.Module, function: typed.Function, device: str, adapter: str = "") -> Timed:
     """Generate inputs with which the entry point stays in bounds, ends and changes an output. Raises `LeftOut`."""
     grid = invented_inputs.grid(function, GRIDS)
     overrides = invented_inputs.override_values(module)
     pipeline = module.pipeline(function.name, {**overrides}, GRANTED)
     reason = "no output changed"
     for recipe in invented_inputs.RECIPES:
-        case = Timed(module, function, grid, overrides, invented_inputs.bindings(pipeline, recipe), info)
+        case = Timed(module, function, grid, overrides, invented_inputs.bindings(pipeline, recipe), device, adapter)
         run = Run(recipe, case.given, case.prepare(("bounds",), budget=BUDGET, replay=False).run(case.given))
         if run.result.findings:
             reason = "every input leaves its bounds or does not end"

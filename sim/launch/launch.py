@@ -152,12 +152,12 @@ class Launch:
         first, size = self._places[bound.variable.name] // 4, len(bound.data)
         return min(size, 4 * int(np.count_nonzero(noted[first : first + -(-size // 4)])))
 
-    def touched_words(self) -> dict[str, NDArray[np.bool_]]:
-        """Return whether each word of each storage buffer was accessed.
+    def touched_words(self) -> dict[str, NDArray[np.int64]]:
+        """Return the numbers of the words of each storage buffer that were accessed, ascending.
 
         The launch must have the probe `touched`.
         """
-        return {b.variable.name: self._notes_of(b) != 0 for b in self._bound if b.variable.space == "storage"}
+        return {b.variable.name: _nonzero(self._notes_of(b)) for b in self._bound if b.variable.space == "storage"}
 
     def _notes_of(self, bound: Bound) -> NDArray[np.uint8]:
         first = self._places[bound.variable.name] // 4
@@ -442,6 +442,14 @@ class Launch:
     def line(self, access: Access) -> int:
         """Return the units of an access per line of memory."""
         return units_of(self.device.line_bytes, access, self._texel_bytes)
+
+
+def _nonzero(notes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return where notes are not 0: `np.flatnonzero`, but faster where few are, by comparing eight at a time."""
+    whole = len(notes) - len(notes) % 8
+    eights = np.flatnonzero(notes[:whole].view(np.uint64))
+    found = (8 * eights[:, None] + np.arange(8)).ravel()
+    return np.concatenate([found[notes[found] != 0], whole + np.flatnonzero(notes[whole:])])
 
 
 def _depends_on_order(outcome: Outcome) -> bool:

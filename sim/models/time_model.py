@@ -179,7 +179,8 @@ def predict(work: Work, device: Device) -> Prediction:
     found, by_unit = predicted_us(work, values, cores)
     us, error = float(found), values["error_90"]
     parts = {name: float(part) for name, part in by_unit.items() if part > 0}
-    savings = {name: us - float(predicted_us(change(work), values, cores)[0]) for name, change in CHANGES.items()}
+    changed = ((name, change(work)) for name, change in CHANGES.items())
+    savings = {name: us - float(predicted_us(each, values, cores)[0]) for name, each in changed if each != work}
     saved = {name: each for name, each in savings.items() if each > WORTH * us}
     return Prediction(us, us / error, us * error, parts, saved, device.costs is not None and device.costs.calibrated)
 

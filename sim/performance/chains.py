@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import field
+from functools import cached_property
 from operator import attrgetter
 
 from ..analysis.lane_uniformity import find_uniformity
@@ -64,6 +65,11 @@ class RegionCosts:
     blocks: list[int] = field(default_factory=list[int])
     iterates: bool = False
     counted_by: RegionCosts | None = None
+
+    @cached_property
+    def instructions(self) -> tuple[tuple[str, int], ...]:
+        """What is issued by class, with `loop` for an iteration. Read it once the costs are complete."""
+        return tuple((self.issued | Counter(loop=int(self.iterates))).items())
 
 
 def region_costs(lowered: Lowered, *, barriers: bool = True) -> list[RegionCosts]:

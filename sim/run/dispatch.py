@@ -177,6 +177,11 @@ class Dispatch:
                 proven = launch, outcome
         return proven
 
+    @property
+    def count(self) -> int:
+        """The number of workgroups that run."""
+        return self._count(self.how)
+
     def _count(self, how: RunOptions) -> int:
         """Return how many workgroups run."""
         return prod(self.grid) if how.chosen is None else len(how.chosen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,8 +141,7 @@ class Run:
 
         if missing := sorted(_COUNT_WORK - self._probes):
             raise ValueError(f"the work of a dispatch needs a run with the probes {', '.join(missing)}, too")
-        blocks, count = self._outcome.blocks, int(self.counters["workgroups"])
-        return work_of(self._dispatch, self.sites, blocks, count)
+        return work_of(self._dispatch, self.sites, self._outcome.blocks)
 
     @property
     def predicts_time(self) -> bool:
@@ -295,11 +293,10 @@ class Run:
 
 
 def _totals(sites: list[Site], dispatch: Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
-    chosen = dispatch.how.chosen
     return totals(
         RunRecord(
             sums=sums(sites),
-            workgroups=prod(dispatch.grid) if chosen is None else len(chosen),
+            workgroups=dispatch.count,
             workgroup_size=dispatch.lanes,
             workgroup_bytes=dispatch.pipeline.workgroup_bytes,
             subgroup_size=dispatch.device.subgroup_size,

@@ -27,7 +27,7 @@ from ..performance.chains import RegionCosts, region_costs
 from ..performance.instruction_costs import used_atomics
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
-from .site import Site, site_counters
+from .site import Site
 
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
 _REDUCTIONS = _SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
@@ -69,9 +69,9 @@ class Contention:
     growth: float
 
 
-def work_of(dispatch: Dispatch, sites: Iterable[Site], blocks: NDArray[np.int64], count: int) -> Work:
-    """Return the work of a dispatch. `sites` and `blocks`: what a run counted of `count` workgroups."""
-    rows, grid, device = list(sites), prod(dispatch.grid), dispatch.device
+def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> Work:
+    """Return the work of a dispatch. `rows` and `blocks`: what a run of it counted."""
+    count, grid, device = dispatch.count, prod(dispatch.grid), dispatch.device
     scale = grid / max(1, count)
     subgroups = -(-dispatch.lanes // device.subgroup_size)
     sampled = _sampled(dispatch)
@@ -80,14 +80,15 @@ def work_of(dispatch: Dispatch, sites: Iterable[Site], blocks: NDArray[np.int64]
     sharing = min(resident, -(-grid // (device.cores or 1)))
     atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
     changed = frozenset(row.name or "" for row in atomics if row.space == "storage")
-    sample = _sample(dispatch, sharing, changed) if grid else Sample({}, {}, {}, {})
+    sample = _sample(dispatch, sampled.program, sharing, changed) if grid else Sample({}, {}, {})
     loads = [row for row in rows if row.space == "storage" and row.kind == "load"]
     stores = [row for row in rows if row.space == "storage" and row.kind == "store"]
     plain = [row for row in rows if row.kind in ("load", "store")]
-    misses = [row.global_sectors * sample.missed.get(row.site, 1.0) for row in loads]
+    shares = [sample.misses.get(row.site, _ALL_MISS) for row in loads]
+    misses = [row.global_sectors * share.sectors for row, share in zip(loads, shares, strict=True)]
     requested, missed = sum(row.global_sectors for row in loads), sum(misses)
     ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
-    delayed = sum(row.global_requests * sample.delayed.get(row.site, 1.0) for row in loads)
+    delayed = sum(row.global_requests * share.executions for row, share in zip(loads, shares, strict=True))
     memory = _memory(dispatch, rows, sample, scale)
     passes, turns = _storage_atomics(atomics, sampled.used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
@@ -104,7 +105,7 @@ def work_of(dispatch: Dispatch, sites: Iterable[Site], blocks: NDArray[np.int64]
         ideal_load_lines=scale * sum(_ideal_lines(row, width) for row in loads),
         store_lines=scale * sum(row.global_lines for row in stores),
         ideal_store_lines=scale * sum(_ideal_lines(row, width) for row in stores),
-        missed_lines=scale * sum(row.global_lines * sample.missed.get(row.site, 1.0) for row in loads),
+        missed_lines=scale * sum(row.global_lines * share.sectors for row, share in zip(loads, shares, strict=True)),
         load_sectors=scale * missed,
         ideal_load_sectors=scale * ideal,
         store_sectors=scale * sum(row.global_sectors for row in stores),
@@ -163,9 +164,10 @@ def _executed(
         defaultdict[str, float](float),
     )
     visits: dict[int, Visits] = {}
+    rows = blocks.tolist()
     for region in regions:
-        its = visits[id(region)] = _visits(region, blocks, visits.get(id(region.parent), whole), count, dispatch.lanes)
-        for kind, number in (region.issued | Counter(loop=int(region.iterates))).items():
+        its = visits[id(region)] = _visits(region, rows, visits.get(id(region.parent), whole), count, dispatch.lanes)
+        for kind, number in region.instructions:
             issued[kind] += number * its.subgroups
         for step, steps in region.chain.items():
             chain[step] += steps * its.mean
@@ -173,13 +175,15 @@ def _executed(
     return {kind: n for kind, n in issued.items() if n}, chain, longest
 
 
-def _visits(region: RegionCosts, blocks: NDArray[np.int64], parent: Visits, count: int, lanes: int) -> Visits:
+def _visits(region: RegionCosts, blocks: list[list[int]], parent: Visits, count: int, lanes: int) -> Visits:
     known = region.blocks or (region.counted_by.blocks if region.counted_by else [])
     if not known:
         return parent
-    rows = blocks[known].max(axis=0)
-    mean = float(rows[at.LAUNCHED]) / max(1, count * lanes)
-    return Visits(float(rows[at.EXECUTIONS]), mean, max(mean, float(rows[at.LONGEST]) / lanes))
+    executions, launched, longest = (
+        float(max(blocks[number][column] for number in known)) for column in (at.EXECUTIONS, at.LAUNCHED, at.LONGEST)
+    )
+    mean = launched / max(1, count * lanes)
+    return Visits(executions, mean, max(mean, longest / lanes))
 
 
 def _with_passes(chain: Mapping[str, float], rows: Iterable[Site]) -> dict[str, float]:
@@ -259,49 +263,52 @@ class Spread:
 
 
 @frozen
+class Misses:
+    """The shares of a load that the cache of a core does not serve: of its `sectors`, and of its `executions`, those
+    that wait for such a sector."""
+
+    sectors: float
+    executions: float
+
+
+_ALL_MISS = Misses(1.0, 1.0)
+
+
+@frozen
 class Sample:
     """What two neighbouring workgroups access.
 
-    `missed`: of the sectors of each load, the share that the cache of a core does not hold; `delayed`: of its
-    executions, the share that waits for such a sector. `spreads`: of each buffer. `contention`: for each buffer that
-    atomic operations change.
+    `misses`: of each load. `spreads`: of each buffer. `contention`: for each buffer that atomic operations change.
     """
 
-    missed: Mapping[SourceSite, float]
-    delayed: Mapping[SourceSite, float]
+    misses: Mapping[SourceSite, Misses]
     spreads: Mapping[str, Spread]
     contention: Mapping[str, Contention]
 
 
-def _sample(dispatch: Dispatch, resident: int, changed: frozenset[str]) -> Sample:
+def _sample(dispatch: Dispatch, program: Program, resident: int, changed: frozenset[str]) -> Sample:
     """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache;
     `changed`: buffers that atomic operations change."""
     last = prod(dispatch.grid) - 1
     middle = (last + 1) // 2
-    launch, missed, delayed = _first_workgroup(dispatch, middle, resident)
-    second = _launch(dispatch, min(middle + 1, last), launch.device_memory)
+    launch, misses = _first_workgroup(dispatch, program, middle, resident)
+    second = _launch(dispatch, program, min(middle + 1, last), launch.device_memory)
     second.run()
     words, others = launch.touched_words(), second.touched_words()
-    both = {name: others[name] | mine for name, mine in words.items()}
-    growth = log2(max(1.0, _count(both.values()) / max(1, _count(words.values()))))
-    if growth < _APART and resident > 1 and any(share > 0 for share in missed.values()):
-        _, missed, delayed = _first_workgroup(dispatch, middle, resident**growth)
+    both = {name: np.union1d(mine, others[name]) for name, mine in words.items()}
+    growth = log2(max(1.0, sum(map(len, both.values())) / max(1, sum(map(len, words.values())))))
+    if growth < _APART and resident > 1 and any(each.sectors > 0 for each in misses.values()):
+        _, misses = _first_workgroup(dispatch, program, middle, resident**growth)
     counts = {name: (launch.atomic_operations(name), second.atomic_operations(name)) for name in changed}
-    spreads = {name: _spread(words[name], each, dispatch.device) for name, each in both.items() if each.any()}
-    return Sample(
-        missed, delayed, spreads, {name: _contention(*each) for name, each in counts.items() if any(map(np.any, each))}
-    )
+    spreads = {name: _spread(words[name], each, dispatch.device) for name, each in both.items() if len(each)}
+    contention = {name: _contention(*each) for name, each in counts.items() if any(map(np.any, each))}
+    return Sample(misses, spreads, contention)
 
 
-def _count(masks: Iterable[NDArray[np.bool_]]) -> int:
-    return sum(int(np.count_nonzero(mask)) for mask in masks)
-
-
-def _spread(one: NDArray[np.bool_], both: NDArray[np.bool_], device: Device) -> Spread:
-    words = np.flatnonzero(both)
+def _spread(one: NDArray[np.int64], both: NDArray[np.int64], device: Device) -> Spread:
     sector, line = device.sector_bytes // 4, device.line_bytes // 4
-    sectors, granules, lines = (size * _distinct(words // size) for size in (sector, _GRANULE, line))
-    new = granules - _GRANULE * _distinct(np.flatnonzero(one) // _GRANULE)
+    sectors, granules, lines = (size * _distinct(both // size) for size in (sector, _GRANULE, line))
+    new = granules - _GRANULE * _distinct(one // _GRANULE)
     return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), 4.0 * new)
 
 
@@ -321,33 +328,35 @@ def _contention(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> Contention:
 
 
 def _first_workgroup(
-    dispatch: Dispatch, number: int, sharing: float
-) -> tuple[Launch, dict[SourceSite, float], dict[SourceSite, float]]:
-    """Run a workgroup whose share of the core's cache is one of `sharing`."""
-    launch = _launch(dispatch, number)
+    dispatch: Dispatch, program: Program, number: int, sharing: float
+) -> tuple[Launch, dict[SourceSite, Misses]]:
+    """Run a workgroup whose share of the core's cache is one of `sharing`. Returns the misses of its loads, too."""
+    launch = _launch(dispatch, program, number)
     costs = dispatch.device.costs
     known = costs.costs.get("cache_bytes") if costs else None
     size = known.value if known else COSTS["cache_bytes"][1]
     launch.limit_cache(max(1, int(size / dispatch.device.line_bytes / sharing)))
-    outcome, program = launch.run(), launch.program
-    missed, delayed, executed = Counter[SourceSite](), Counter[SourceSite](), Counter[SourceSite]()
-    for probe, row in zip(program.memory_probes, outcome.bounds.tolist(), strict=False):
+    outcome = launch.run()
+    missed, delayed, executed, sectors = (Counter[int]() for _ in range(4))  # by site
+    tables = zip(program.memory_probes, outcome.bounds.tolist(), outcome.tallies.tolist(), strict=False)
+    for probe, counts, tally in tables:
         if probe.kind == "cached":
-            site = program.sites[probe.site]
-            missed[site] += row[at.MISSED]
-            delayed[site] += row[at.DELAYED]
-            executed[site] += row[at.EXECUTED]
-    rows = site_counters(program, outcome.blocks, outcome.tallies, dispatch.lanes, dispatch.device.subgroup_size)
-    requested = {row.site: row.global_sectors for row in rows if row.site in missed and row.global_sectors}
-    return (
-        launch,
-        {site: min(1.0, missed[site] / sectors) for site, sectors in requested.items()},
-        {site: delayed[site] / count for site, count in executed.items() if count},
-    )
+            missed[probe.site] += counts[at.MISSED]
+            delayed[probe.site] += counts[at.DELAYED]
+            executed[probe.site] += counts[at.EXECUTED]
+        elif probe.kind == "sectors":
+            sectors[probe.site] += tally[at.CHARGED]
+    return launch, {
+        launch.program.sites[site]: Misses(
+            min(1.0, missed[site] / sectors[site]) if sectors[site] else 1.0, delayed[site] / count
+        )
+        for site, count in executed.items()
+        if count
+    }
 
 
-def _launch(dispatch: Dispatch, number: int, memory: DeviceMemory | None = None) -> Launch:
-    how, program = _one_workgroup(dispatch, number), _sampled(dispatch).program
+def _launch(dispatch: Dispatch, program: Program, number: int, memory: DeviceMemory | None = None) -> Launch:
+    how = _one_workgroup(dispatch, number)
     return Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory)
 
 

@@ -1,0 +1,116 @@
+"""`python -m benchmarks.prediction FOLDER...`: what predicting a kernel's time costs on top of counting it.
+
+Shaders are found, and their inputs generated, as `benchmarks.real` does; the grid is the one of that benchmark. Each
+entry point is simulated with the probes that a prediction needs, and then predicted. The ratio is the time of the
+prediction divided by that of the simulation. Programs are built before the clock starts. Each of the two times is the
+least of its rounds, in which they alternate.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+import bankshot
+from bankshot.oracle.cli.main import Guarded
+from bankshot.oracle.corpus.corpus_survey import collect
+from bankshot.oracle.corpus.embedded import Shader
+from bankshot.oracle.errors import UsageError
+from bankshot.sim.wgsl.diagnostics import WgslError
+
+from .real import LeftOut, Timed, inputs, some
+
+PROBES = ("lanes", "banks", "sectors", "barriers")
+LEAST, MOST = 5, 40  # rounds
+SECONDS = 1.0  # of rounds, unless fewer than `LEAST` take longer
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The least seconds of an entry point's simulation and prediction, and the predicted microseconds."""
+
+    name: str
+    simulated: float
+    predicted: float
+    us: float
+
+    @property
+    def ratio(self) -> float:
+        """The time of the prediction divided by that of the simulation."""
+        return self.predicted / self.simulated
+
+
+@click.group(cls=Guarded, invoke_without_command=True, context_settings={"allow_interspersed_args": True})
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--embedded", is_flag=True, help="Also search the string literals of other languages.")
+@click.option("--device", default="nvidia-h200", show_default=True, help="A device with costs.")
+@click.option("--most", type=click.IntRange(1), help="At most so many shaders of each folder, evenly spaced.")
+def main(folders: tuple[Path, ...], embedded: bool, device: str, most: int | None) -> None:
+    """Time predictions for the compute shaders in folders."""
+    rows: list[Row] = []
+    for collection in collect(folders, embedded):
+        for shader in some(collection.shaders, most):
+            for row in _rows(shader, device):
+                rows.append(row)
+                click.echo(f"{1e3 * row.simulated:>9.3f} ms{row.ratio:>8.1%}{row.us:>24.17g} us  {row.name}")
+    if not rows:
+        raise UsageError("no entry point could be timed")
+    click.echo(summary(rows))
+
+
+def _rows(shader: Shader, device: str) -> Iterator[Row]:
+    """Yield the row of each entry point that has inputs with which it stays in bounds and ends."""
+    try:
+        module = bankshot.check(shader.text, uniformity="warning")
+    except WgslError:
+        return
+    for function in module.entry_points:
+        if function.stage == "compute":
+            try:
+                case = inputs(module, function, device)
+                yield timed(f"{shader.name}:{function.name}", case)
+            except (LeftOut, UsageError, WgslError) as reason:
+                click.echo(f"{shader.name}:{function.name}: left out: {reason}", err=True)
+
+
+def timed(name: str, case: Timed) -> Row:
+    """Time the simulations and predictions of an entry point, after one of each that does not count."""
+    simulated: list[float] = []
+    predicted: list[float] = []
+    us = 0.0
+    end = math.inf
+    while len(simulated) <= LEAST or (len(simulated) <= MOST and time.perf_counter() < end):
+        start = time.perf_counter()
+        run = bankshot.simulate(
+            case.module,
+            entry=case.function.name,
+            grid=case.grid,
+            bindings=case.given,
+            overrides=case.overrides,
+            device=case.device,
+            probes=PROBES,
+        )
+        between = time.perf_counter()
+        us = run.predicted_time.us
+        after = time.perf_counter()
+        end = min(end, after + SECONDS)
+        simulated.append(between - start)
+        predicted.append(after - between)
+    return Row(name, min(simulated[1:]), min(predicted[1:]), us)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Return the line that sums up the rows."""
+    ratios = sorted(row.ratio for row in rows)
+    median, high, worst = statistics.median(ratios), ratios[math.ceil(0.9 * len(ratios)) - 1], ratios[-1]
+    return f"{len(rows)} entry points; predicting / simulating: median {median:.1%}, 90th {high:.1%}, worst {worst:.1%}"
+
+
+if __name__ == "__main__":
+    main()

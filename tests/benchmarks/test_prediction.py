@@ -1,0 +1,37 @@
+"""The benchmark of predictions."""
+
+from click.testing import CliRunner
+
+import bankshot
+from benchmarks import prediction
+from benchmarks.prediction import Row, summary
+from tests.benchmarks.test_real import DOUBLE, NOTHING
+
+
+def test_the_summary_has_the_median_the_90th_and_the_worst():
+    """Of 1% to 20%, the median is 10.5%, and 18 of 20 are at most 18%."""
+    rows = [Row("k.wgsl:main", 1.0, n / 100, 1.0) for n in range(20, 0, -1)]
+    assert summary(rows) == "20 entry points; predicting / simulating: median 10.5%, 90th 18.0%, worst 20.0%"
+
+
+def test_a_folder_is_timed(tmp_path):
+    """A row for what runs, with the predicted time of the same dispatch; the reason for what does not."""
+    for name, text in {"double": DOUBLE, "nothing": NOTHING, "wrong": "fn"}.items():
+        (tmp_path / f"{name}.wgsl").write_text(text)
+    done = CliRunner().invoke(prediction.main, [str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    (row, total) = done.stdout.splitlines()
+    assert row.endswith("double.wgsl:main")
+    assert total.startswith("1 entry points; ")
+    assert "nothing.wgsl:main: left out: no output changed" in done.stderr
+    module = bankshot.check(DOUBLE)
+    case = prediction.inputs(module, module.entry_points[0], "nvidia-h200")
+    run = bankshot.simulate(module, grid=case.grid, bindings=case.given, device="nvidia-h200", probes="counters")
+    assert f" {run.predicted_time.us:.17g} us" in row
+
+
+def test_a_folder_without_entry_points_is_an_error(tmp_path):
+    (tmp_path / "wrong.wgsl").write_text("fn")
+    done = CliRunner().invoke(prediction.main, [str(tmp_path)])
+    assert done.exit_code == 2
+    assert "no entry point could be timed" in done.stderr
