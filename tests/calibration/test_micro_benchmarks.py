@@ -115,7 +115,11 @@ def test_a_chain_visits_the_elements_in_turn():
 
 def test_a_chase_visits_all_windows_and_no_neighbours_in_turn():
     """A window is what a load of a subgroup spans. Caches that fetch ahead would make the loads of neighbours fast."""
-    chases = [each for each in micro_benchmarks(2, 1 / 1024) if each.constant.startswith("global_load_") and "at = first[at];" in each.wgsl]
+    chases = [
+        each
+        for each in micro_benchmarks(2, 1 / 1024)
+        if each.constant.startswith("global_load_") and "at = first[at];" in each.wgsl
+    ]
     assert len(chases) >= 10
     for each in chases:
         first, window = each.bindings["first"], 32 * int(each.parameters["stride"])

@@ -31,12 +31,11 @@ override scale: f32 = 2.0;
 
 
 def test_its_arguments_have_the_defaults_of_simulate():
-    whole, *others = (inspect.signature(each).parameters
-                      for each in (bankshot.simulate, bankshot.prepare, bankshot.sim.run.prepared.Prepared))  # fmt: skip
+    made = (bankshot.simulate, bankshot.prepare, bankshot.sim.run.prepared.Prepared)
+    whole, *others = (inspect.signature(each).parameters for each in made)
     for parameters in others:
         assert {"replay", "schedules", "probes", "cures"} < parameters.keys()
         assert all(each.default == whole[name].default for name, each in parameters.items())
-
 
 
 def told(run: bankshot.Run) -> dict[str, object]:
