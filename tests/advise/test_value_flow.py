@@ -12,7 +12,7 @@ MAIN = "fn main() {{ var i = 2u; {} }}"
 
 
 def uses(text, name="P", function=""):
-    """What is known of the uses, and how often there are others."""
+    """What is known about the uses, and how often there are others."""
     reach = Flow(parse(Source(text))).reach(name, "tile", function)
     kinds = {kind for kind in (SIZED, INDEXED, MULTIPLIED) if getattr(reach, kind)}
     return kinds, [span.text for span in reach.elsewhere]
