@@ -1,4 +1,4 @@
-"""What is known about an adapter without a run on it: its profile, what selects it, and what `bankshot adapters` lists."""
+"""What is known about an adapter without a run on it: its profile, what selects it, what `bankshot adapters` lists."""
 
 from __future__ import annotations
 
