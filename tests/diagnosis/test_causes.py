@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -411,6 +412,20 @@ def test_every_class_describes_its_rerun() -> None:
     assert set(OF_FINDINGS) == {
         "atomic-order", "uninit", "out-of-bounds", "inactive-lane", "not-finite", "endless-loop",
     }  # fmt: skip
+
+
+def test_the_class_of_a_finding_that_fails(case) -> None:
+    """Codes that have no class are one, and a class is listed once."""
+    classes = {
+        "atomic-order": "order of atomics", "uninit": "uninitialised memory", "out-of-bounds": "out-of-bounds policy",
+        "inactive-lane": "inactive lane", "not-finite": "number out of range", "endless-loop": "endless loop",
+        "race": "race", "new-code": "new-code",
+    }  # fmt: skip
+    plain = judged(case("y[id.x] = 2.0 * x[id.x];"))
+    assert plain.likely == ()
+    failed = [SimpleNamespace(ok=False, finding=SimpleNamespace(code=code)) for code in (*classes, *classes)]
+    accepted = SimpleNamespace(ok=True, finding=SimpleNamespace(code="divergent"))
+    assert replace(plain, findings=(accepted, *failed)).likely == tuple(classes.values())
 
 
 def test_a_golden_names_classes_skipped_for_time(case, monkeypatch) -> None:
