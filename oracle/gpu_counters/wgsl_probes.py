@@ -194,7 +194,7 @@ class _Writer:
         probes = tuple(self._probes)
         shift = workgroup_shift(prod(self._pipeline.workgroup_size))
         head = HEAD.format(group=group, binding=binding, shift=shift, log=LOG)
-        text = "\n".join([self._edits.apply(self._text), head, *self._made, ""])
+        text = "\n".join([self._edits.apply(self._text), head, *self._made])
         return Instrumented(text, probes, group, binding)
 
     def _free_binding(self) -> tuple[int, int]:

@@ -64,9 +64,13 @@ def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
     is_zeroed = device_memory.words.nbytes > _FRESH
     make = np.zeros if is_zeroed else np.empty
     kept: list[Bound] = []
+    copied = [*pairs]
     for each, (part, data) in zip(bound, pairs, strict=True):
-        kept.append(each.with_data(make(len(data), np.uint8) if each.writable else part))
-    _copy(pairs + [(new.data, old.data) for new, old in zip(kept, bound, strict=True) if old.writable], is_zeroed)
+        if each.writable:
+            part = make(len(data), np.uint8)
+            copied.append((part, data))
+        kept.append(each.with_data(part))
+    _copy(copied, is_zeroed)
     return kept, device_memory
 
 

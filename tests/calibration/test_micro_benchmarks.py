@@ -9,7 +9,7 @@ import pytest
 import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.calibration import atomic_rates
-from bankshot.oracle.calibration.kernel_text import NEVER, successors
+from bankshot.oracle.calibration.kernel_text import FIELDS, NEVER, successors
 from bankshot.oracle.calibration.micro_benchmarks import THEMES, micro_benchmarks
 from bankshot.oracle.errors import TooLarge
 from bankshot.sim.run.counters import Counters
@@ -131,6 +131,17 @@ def test_a_chase_visits_all_windows_and_no_neighbours_in_turn():
         assert len({at // window for at in visited}) == windows, point(each)
         apart = np.abs(np.diff(visited)) // window
         assert windows < 4 or apart.min() >= windows // 4, point(each)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3])
+def test_wide_loads_go_on_by_all_invocations_or_by_a_workgroup_where_that_is_around_the_buffer(cores):
+    found = [each for each in micro_benchmarks(cores, 1 / 1024) if each.constant == "global_load_wide"]
+    for each in found:
+        params, elements = dict(zip(FIELDS, each.bindings["params"], strict=True)), len(each.bindings["first"])
+        moved = each.work["invocations"] % elements
+        assert params["advance"] == (moved if moved else 256), point(each)
+        assert params["mask"] == elements - 1, point(each)
+    assert len(found) == 4
 
 
 def test_stores_that_are_not_repeated_store_once_to_each_word():

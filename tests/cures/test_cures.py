@@ -155,6 +155,23 @@ def test_no_cure_is_claimed(name: str) -> None:
     assert not any("removes" in (f.hint or "") for f in races)
 
 
+@pytest.mark.parametrize("groups", [1, 8])
+def test_no_cure_is_claimed_that_makes_outputs_depend_on_the_order(groups: int) -> None:
+    """Atomics would end both races. For each change only the first of 8 workgroups is rerun, and all at last."""
+    text = """var<workgroup> t: array<u32, 64>;
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u) {
+    if i < 32u {
+        if i < 2u { t[0] = 7u; }
+        y[64u * w.x + i] = t[0];
+    }
+}"""
+    run = bankshot.simulate(text, grid=groups, bindings={"y": np.zeros(64 * groups, np.uint32)})
+    assert [(f.code, f.span.line) for f in run.findings if f.span] == [("race", 7)]
+    assert run.cures == ()
+
+
 def test_the_hint_counts_the_races_and_notes_list_a_few() -> None:
     loads = "\n".join(f"y[i] += t[(i + {n}u) % 64u];" for n in range(1, 7))
     (race,) = run(f"t[i] = i;\n{loads}").findings

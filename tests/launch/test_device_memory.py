@@ -46,6 +46,19 @@ def test_device_memory_has_all_bindings(sizes, threads, monkeypatch):
 
 
 @pytest.mark.parametrize("sizes", SIZES)
+def test_a_snapshot_shares_what_no_run_writes(sizes):
+    arrays = given(sizes)
+    bound = bind(check(SHADER).pipeline("main", {}), arrays)
+    kept, memory = snapshot(bound)
+    for each in bound:
+        assert np.array_equal(memory.part(each).view(np.uint32), arrays[each.key])
+    for each in kept:
+        assert np.array_equal(each.data.view(np.uint32), arrays[each.key])
+        assert np.shares_memory(each.data, memory.words) == (each.key != "c")
+        assert not np.shares_memory(each.data, arrays[each.key])
+
+
+@pytest.mark.parametrize("sizes", SIZES)
 def test_writable_bindings_come_first(sizes):
     memory = make_device_memory(bind(check(SHADER).pipeline("main", {}), given(sizes)))
     assert memory.places["c"] == 0

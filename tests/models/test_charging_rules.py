@@ -80,6 +80,13 @@ def test_wide_loads_merge_where_pairs_agree(addresses, active, wavefronts):
     assert NVIDIA.shared_wavefronts(addresses, 16, mask) == wavefronts
 
 
+def test_loads_of_single_words_never_merge():
+    """A subgroup of 64 lanes is two groups, as are 32 lanes that load 8 bytes each."""
+    wide = NVIDIA.with_(subgroup_size=64, subgroup_sizes=(64,))
+    assert wide.shared_wavefronts([4 * (lane // 2) for lane in range(64)], 4) == 2
+    assert NVIDIA.shared_wavefronts([8 * (lane // 2) for lane in LANES], 8) == 1
+
+
 def test_stores_never_merge():
     assert NVIDIA.shared_wavefronts([0] * 32, 16, store=True) == 4
     assert NVIDIA.shared_wavefronts([0] * 32, 8, store=True) == 2

@@ -156,6 +156,15 @@ def test_occupancy_is_drawn_for_each_device_and_memory_beside_its_limits():
     assert "default: 16,384" in [text.get_text() for text in memory.texts]
 
 
+def test_a_device_is_named_below_the_middle_of_its_bars():
+    kernels = {name: counting(workgroup_memory_bytes=8_448) for name in ("one", "two", "three")}
+    held, _ = figures.occupancy_bars(kernels, [bankshot.devices.APPLE, bankshot.devices.NVIDIA], {"": 1}).axes
+    centres = np.array([bar.get_x() + bar.get_width() / 2 for bar in held.patches]).reshape(3, 2)  # by kernel, device
+    assert [label.get_text() for label in held.get_xticklabels()] == ["apple", "nvidia"]
+    assert held.get_xticks() == pytest.approx(centres.mean(axis=0))
+    assert (np.diff(centres, axis=0) > held.patches[0].get_width()).all()  # beside each other
+
+
 def test_the_largest_limit_of_memory_fits_into_the_figure():
     kernels = {"one": counting(workgroup_memory_bytes=8_448)}
     figure = figures.occupancy_bars(kernels, [bankshot.devices.APPLE], {"default": 16_384, "device": 32_768})

@@ -17,6 +17,7 @@ from bankshot.sim.launch import workgroup_classes
 from bankshot.sim.launch.launch import Launch
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.run import dispatch
+from bankshot.sim.run.prepared import Prepared
 from tests.programs_made import random_programs as rp
 from tests.run.test_repeated import SOURCES
 
@@ -31,8 +32,8 @@ override scale: f32 = 2.0;
 
 
 def test_its_arguments_have_the_defaults_of_simulate():
-    made = (bankshot.simulate, bankshot.prepare, bankshot.sim.run.prepared.Prepared)
-    whole, *others = (inspect.signature(each).parameters for each in made)
+    takers = (bankshot.simulate, bankshot.prepare, Prepared)
+    whole, *others = (inspect.signature(each).parameters for each in takers)
     for parameters in others:
         assert {"replay", "schedules", "probes", "cures"} < parameters.keys()
         assert all(each.default == whole[name].default for name, each in parameters.items())
