@@ -5,8 +5,13 @@ from types import SimpleNamespace
 import pytest
 
 from bankshot.oracle.advise import layout_search
-from bankshot.oracle.advise.advice import Trial
+from bankshot.oracle.advise.advice import Rewritten, Trial
+from bankshot.oracle.advise.array_layouts import Change
+from bankshot.oracle.advise.layout_choice import cheapest
 from bankshot.oracle.advise.layout_search import SPREAD, Options
+from bankshot.sim.wgsl.source import Source, Span
+
+SOURCE = Source("a text of some length")
 
 Bench = layout_search._Bench
 
@@ -156,3 +161,55 @@ def test_a_pitch_that_no_function_moves_is_left_as_it_is():
 def test_the_pitches_that_are_tried(now, least, values, found):
     pitch = SimpleNamespace(now=now, least=least)
     assert layout_search._values(pitch, Options(values=values)) == found
+
+
+# ---- several arrays at once, and the change to take ----------------------------------------------------
+
+
+def change(start, end):
+    return Change(((Span(SOURCE, start, end), "x"),))
+
+
+def test_changes_of_one_place_are_not_made_together():
+    two = [("a", change(0, 5)), ("b", change(3, 8))]
+    assert Bench.together(SimpleNamespace(), two) == Trial(0, refused="two of the changes are of one place in the text")
+
+
+@pytest.mark.parametrize(
+    ("taken", "refused", "words"),
+    [
+        (100, None, None),
+        (101, None, layout_search.too_large(100)),
+        (100, "outputs differ", "outputs differ"),
+        (101, "outputs differ", "outputs differ"),
+    ],
+)
+def test_all_arrays_together_must_fit(taken, refused, words):
+    asked = []
+
+    def trial(arrays, pitch, made):
+        asked.append((arrays, pitch, made))
+        return Trial(0, bytes=taken, refused=refused)
+
+    two = [("a", change(0, 5)), ("b", change(5, 8))]
+    found = Bench.together(SimpleNamespace(trial=trial, most_bytes=100), two)
+    assert asked == [(["a", "b"], 0, two[0][1] + two[1][1])]
+    assert (found.bytes, found.refused) == (taken, words)
+
+
+@pytest.mark.parametrize(
+    ("costs", "best"),
+    [
+        ([(8, 8), (9, 9)], 0),
+        ([(9, 9), (8, 8)], 1),
+        ([(2, 9), (6, 4)], 1),  # wavefronts and sectors count alike
+        ([(9, 2), (4, 6)], 1),
+        ([(4, 6), (6, 4)], 0),
+    ],
+)
+def test_of_rewrites_the_one_with_the_fewest_wavefronts_and_sectors_is_taken(costs, best):
+    tried = [Rewritten("", change(n, n + 1), wavefronts, 0, sectors) for n, (wavefronts, sectors) in enumerate(costs)]
+    refused = Rewritten("", change(9, 10), 0, 0, 0, refused="outputs differ")
+    counters = {"shared_wavefronts": 50, "global_sectors": 50}
+    assert cheapest(counters, [], None, [refused, *tried], 100) == tried[best].change
+    assert cheapest(counters, [], None, [refused], 100) is None
