@@ -53,6 +53,22 @@ def test_a_shift_by_some_elements(name):
     assert shifted(mismatch(moved(by), ROW)) == words
 
 
+@pytest.mark.parametrize(
+    ("size", "by", "words"),
+    [
+        (8, 4, "4 of the 8 elements that differ are those expected 4 elements before"),
+        (8, -4, "4 of the 8 elements that differ are those expected 4 elements after"),
+        (7, 4, None),
+        (7, -4, None),
+    ],
+)
+def test_half_of_the_elements_that_differ_must_be_of_another_place(size, by, words):
+    """The first element is one of the others, too."""
+    expected, ours = np.arange(1, size + 1), np.full(size, 99)
+    ours[max(by, 0) : size + min(by, 0)] = expected[max(-by, 0) : size - max(by, 0)]
+    assert shifted(mismatch(ours, expected)) == words
+
+
 def test_a_shift_by_a_row():
     assert shifted(mismatch(moved(6).reshape(4, 6), GRID)) == (
         "18 of the 24 elements that differ are those expected a row before"

@@ -166,6 +166,7 @@ def test_f16_becomes_f32_in_types_literals_and_directives(text: str, wider: str)
         ([np.inf, 2.0], [1, 0], True),
         ([np.nan, 2.0], [0, 1], False),
         ([np.nan, np.inf], [0, 1], True),
+        ([np.nan, 2.0], [1, 1], True),
         ([1, 2], [0, 1], True),
     ],
 )

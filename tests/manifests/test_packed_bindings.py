@@ -179,3 +179,27 @@ def test_pairs_in_words_are_pointed_to(tmp_path):
     case = replace(case, kernel=replace(case.kernel, bindings=plain))
     with pytest.raises(UsageError, match=r"W is array<u32>; it takes .*, or `packed = true` for pairs$"):
         simulate(case, "nvidia", "none")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "numbers", "words"),
+    [
+        ("u4", [0, 15, 1], 0x1F0),
+        ("i4", [-8, 7, -1], 0xF78),
+        ("u4", [0, 16, 1], None),
+        ("u4", [0, -1, 1], None),
+        ("i4", [0, 8, 1], None),
+        ("i4", [-9, 7, 1], None),
+    ],
+)
+def test_each_number_of_four_bits_must_fit(dtype, numbers, words):
+    array = np.array(numbers, np.int8)
+    if words is None:
+        with pytest.raises(UsageError, match=f"^binding w holds a number that is no {dtype}, which are "):
+            inputs.pack("w", array, dtype)
+    else:
+        assert inputs.pack("w", array, dtype).tolist() == [words]
+
+
+def test_what_is_no_number_has_bits_that_are_packed():
+    assert inputs.pack("w", np.array([np.nan, 1], np.float16), "f16").tolist() == [0x3C007E00]

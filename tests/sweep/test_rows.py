@@ -1,6 +1,7 @@
 """Rows, journals and summaries of sweeps, from facts that are known by hand."""
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -77,6 +78,16 @@ def test_the_summary_of_a_sweep(name):
 
 
 # ---- journals ------------------------------------------------------------------------------------------
+
+
+def test_a_row_is_on_disk_before_the_next_case_runs(tmp_path, monkeypatch):
+    """Written to the file first, so that a machine that loses power has it."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(os.fstat(number).st_size))
+    journal = Journal(tmp_path / "journal")
+    for key in ("a", "b"):
+        journal.add({"key": key, "verdict": "clean"})
+    assert synced == [33, 66]  # {"key": "a", "verdict": "clean"} and a line break
 
 
 def test_a_journal_keeps_the_last_row_of_each_case(tmp_path):

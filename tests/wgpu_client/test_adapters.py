@@ -49,13 +49,6 @@ def test_the_driver_of_a_browser_is_found(browser):
     assert vulkan_drivers.found() == [browser]
 
 
-@pytest.mark.parametrize(
-    "place", ["/usr/lib/chromium", "/usr/lib/chromium-browser", "/usr/lib64/chromium-browser", "/opt/google/chrome"]
-)
-def test_drivers_are_looked_for_where_systems_install_browsers(place):
-    assert place in vulkan_drivers.PLACES
-
-
 def test_a_folder_without_a_manifest_is_passed_over(browser, tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     monkeypatch.setattr(vulkan_drivers, "PLACES", (str(tmp_path / "empty"), str(browser.parent)))

@@ -1,7 +1,10 @@
-"""Which device profile an adapter has, and which words choose it."""
+"""Which device profile an adapter has, which words choose it, and where its driver may be installed."""
+
+import sys
 
 import pytest
 
+from bankshot.oracle.wgpu_worker import vulkan_drivers
 from bankshot.oracle.wgpu_worker.messages import AdapterInfo
 
 
@@ -41,3 +44,20 @@ def test_the_profile_of_an_adapter(name, driver, profile):
 def test_any_of_its_facts_chooses_an_adapter(wanted, matches):
     """The name, kind, backend, driver and profile, in any case."""
     assert adapter("Tesla T4", "driver 535").matches(wanted) == matches
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"{sys.prefix}/share/swiftshader",
+        "/usr/lib/chromium",
+        "/usr/lib/chromium-browser",
+        "/usr/lib64/chromium-browser",
+        "/snap/chromium/current/usr/lib/chromium-browser",
+        "/opt/google/chrome",
+        "~/.cache/ms-playwright/chromium-*/chrome-linux*",
+        "~/.cache/puppeteer/chrome/linux-*/chrome-linux*",
+    ],
+)
+def test_drivers_are_looked_for_where_systems_install_browsers(place):
+    assert place in vulkan_drivers.PLACES
