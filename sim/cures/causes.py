@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..findings.finding import Finding
+from ..findings.grouping import VERDICTS
 from ..wgsl.diagnostics import Note
 from ..wgsl.source import Span
 from .search import Cures
 
 _SHOWN = 3  # pairs of places beside the first
 _SEVERITIES = ("error", "warning", "info")
-_VERDICTS = ("harmful", "wrong-barrier", None, "unseen", "same-value")  # the worst first
 
 
 def one_for_each_cause(findings: Iterable[Finding], found: Cures) -> list[Finding]:
@@ -34,7 +34,7 @@ def one_for_each_cause(findings: Iterable[Finding], found: Cures) -> list[Findin
 
 def _joined(races: tuple[Finding, ...]) -> Finding:
     """Return several races as one finding: the worst, with the places of others as notes."""
-    worst = min(races, key=lambda f: (_SEVERITIES.index(f.severity), _VERDICTS.index(f.verdict)))
+    worst = min(races, key=lambda f: (_SEVERITIES.index(f.severity), VERDICTS.index(f.verdict)))
     others = [f for f in races if f is not worst]
     notes = [Note(f"another race of this cause, with line {_other(f).line}", f.span) for f in others[:_SHOWN]]
     if more := len(others) - _SHOWN:

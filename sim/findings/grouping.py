@@ -9,7 +9,7 @@ from ..ir.sites import Place, SourceSite
 from .finding import Finding
 from .table import RACE
 
-_VERDICTS = ("harmful", "wrong-barrier", None, "unseen", "same-value")  # the worst first
+VERDICTS = ("harmful", "wrong-barrier", None, "unseen", "same-value")  # the worst first
 
 
 def group_races(findings: Iterable[Finding]) -> list[Finding]:
@@ -21,7 +21,7 @@ def group_races(findings: Iterable[Finding]) -> list[Finding]:
         if known is None:
             kept[key] = finding
             continue
-        worst = min(known, finding, key=lambda f: _VERDICTS.index(f.verdict))
+        worst = min(known, finding, key=lambda f: VERDICTS.index(f.verdict))
         kept[key] = replace(worst, count=known.count + finding.count)
     return list(kept.values())
 

@@ -37,6 +37,22 @@ def test_a_fit_finds_the_costs_that_made_the_times() -> None:
     assert bound_of(found.errors) < 1.1
 
 
+def test_the_spread_of_a_cost_follows_from_the_deviations_of_times() -> None:
+    """Of a mean of n times with deviations d, the variance is d * d / n. The 12 times of a kind all depend on its cost,
+    the larger half of them on nothing else."""
+    deviation = 0.05
+    start = {"clock_mhz": 1000.0, "workgroup_start": 1e-6, "subgroup_start": 1e-6}
+    exact = points()
+    moved = [
+        replace(each, us=each.us * np.exp(deviation if number // 3 % 2 else -deviation))
+        for number, each in enumerate(exact)
+    ]
+    before, after = fit(exact, CORES, start).spreads, fit(moved, CORES, start).spreads
+    for cost in ("wavefront", "load_line"):
+        added = np.log(after[cost]) ** 2 - np.log(before[cost]) ** 2
+        assert deviation**2 / 12 < added < deviation**2 / 6
+
+
 def test_a_cost_that_nothing_asks_for_stays_where_it_began() -> None:
     found = fit(points(), CORES, {"clock_mhz": 1000.0, "issue_fp32": 0.7})
     assert found.costs["issue_fp32"] == pytest.approx(0.7)

@@ -1,8 +1,12 @@
 """What a calibration writes: the work of a dispatch as it is timed, and where costs come from."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 
 import bankshot
+from bankshot.oracle.calibration import measure
 from bankshot.oracle.calibration.fit import NOT_FITTED, Fit
 from bankshot.oracle.calibration.measure import costs_of, timed_work
 from bankshot.sim.models.time_model import COSTS
@@ -22,6 +26,25 @@ def test_a_timed_dispatch_also_touches_the_copies_of_its_writable_buffers() -> N
     run = bankshot.simulate(COPY, grid=16, bindings=data)
     assert run.work.footprint == 2 * 4096
     assert timed_work(run).footprint == 2 * 4096 + 8192
+
+
+def test_dispatches_that_take_no_time_are_left_out(monkeypatch) -> None:
+    """Clocks of some adapters are that coarse."""
+    times = {"launch": 2e-6, "alu": 0.0}
+
+    def timed(plan, group, refused):
+        return [(SimpleNamespace(constant=name), SimpleNamespace(median=its)) for name, its in times.items()]
+
+    done = []
+    monkeypatch.setattr(measure, "micro_benchmarks", lambda cores, scale: ["one"])
+    monkeypatch.setattr(measure, "groups", lambda found, size: [[*found]])
+    monkeypatch.setattr(measure, "_timed", timed)
+    monkeypatch.setattr(measure, "_run", lambda each, device: each.constant)
+    monkeypatch.setattr(measure, "timed_work", lambda run: run)
+    plan: Any = SimpleNamespace(scale=1.0, device=None)
+    points = [*measure._points(plan, 1, done.append, [])]
+    assert [(point.kind, point.work, point.us) for point in points] == [("launch", "launch", 2.0)]
+    assert done == [1]
 
 
 def test_a_cost_that_no_fit_changes_does_not_claim_one() -> None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bankshot.sim.device_files import find, is_file, shipped
+from bankshot.sim.device_files import find, is_file, shipped, with_times
 from bankshot.sim.models.devices import DEVICES, NVIDIA, get
 
 
@@ -45,3 +45,33 @@ def test_unknown_names_list_all_profiles():
         find("nvidea")
     for name in (*DEVICES, *shipped()):
         assert name in str(error.value)
+
+
+# Figures that say nothing of memory, of residency or of what is counted.
+OF_ONE_DEVICE = {"name": "mine", "cores": None, "peak_flops": 1.0, "peak_bandwidth": 1.0, "webgpu_limits": {}}
+COUNTED = {
+    "banks": 64,
+    "line_bytes": 64,
+    "workgroup_bytes_per_core": 1 << 17,
+    "threads_per_core": 512,
+    "fma": "separate",
+}
+
+
+@pytest.mark.parametrize("figure", OF_ONE_DEVICE)
+def test_times_are_those_of_a_calibrated_device_that_counts_the_same(figure):
+    found = with_times(NVIDIA.with_(**{figure: OF_ONE_DEVICE[figure]}))  # which also changes the sources of the figure
+    assert found is not None
+    assert (found.name, found.calibrated) == ("nvidia-h200", True)
+
+
+@pytest.mark.parametrize("figure", COUNTED)
+def test_a_device_that_counts_otherwise_has_no_times(figure):
+    assert getattr(NVIDIA, figure) != COUNTED[figure]
+    assert with_times(NVIDIA.with_(**{figure: COUNTED[figure]})) is None
+
+
+def test_a_device_with_costs_has_its_own_times_if_its_cores_are_known():
+    h200 = find("nvidia-h200").with_(banks=64)
+    assert with_times(h200) is h200
+    assert with_times(h200.with_(cores=None)) is None

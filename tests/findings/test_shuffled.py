@@ -31,6 +31,13 @@ def found(*args, **options):
     return [f for f in run(*args, **options).findings if f.code == "inactive-lane"]
 
 
+def test_it_is_reported_for_the_first_workgroup_without_lanes():
+    text = KERNEL.replace("BODY", TWINS[0][0]).replace("SIZE", "64").replace("TYPE", "u32").replace("ENABLES", "")
+    x = np.arange(1, 129, dtype=np.uint32)
+    (finding,) = bankshot.simulate(text, grid=2, bindings={"x": x, "y": np.zeros_like(x)}).findings
+    assert (finding.code, finding.workgroup, finding.lanes, finding.count) == ("inactive-lane", (0, 0, 0), (), 1)
+
+
 # A shuffle that reads what is not there, and one that does not: how many elements of y then hold anything.
 TWINS = [
     ("y[id.x] = subgroupShuffleUp(v, 1u);", 64, 2),

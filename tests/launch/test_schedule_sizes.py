@@ -133,3 +133,12 @@ def test_orders_that_need_the_same_memory_have_one_layout() -> None:
     assert MIRRORED.layout != Schedule("", beside=4).layout  # its lanes are from the last to the first
     assert schedule("random(1)").layout == schedule("pct(2,3)").layout
     assert schedule("random(1,subgroups)").layout != schedule("random(1,workgroups)").layout
+
+
+@pytest.mark.parametrize("name", ["random({})", "turns({})", "pct({},2)"])
+def test_seeds_have_32_bits_and_none_is_0(name):
+    drawn = [schedule(name.format(seed)).seed for seed in (0, 5, (1 << 32) - 1, 1 << 32, (1 << 32) + 5)]
+    assert drawn[0] == drawn[3]
+    assert drawn[1] == drawn[4]
+    assert 0 not in drawn
+    assert len({*drawn}) == 3

@@ -156,6 +156,14 @@ def test_occupancy_is_drawn_for_each_device_and_memory_beside_its_limits():
     assert "default: 16,384" in [text.get_text() for text in memory.texts]
 
 
+def test_more_runs_than_colours_take_them_in_turn():
+    runs = {f"run {n}": counting(flops=600, global_bytes=300, global_sectors=2) for n in range(8)}
+    lines = figures.roofline(runs, 1_000, 100).axes[1].lines
+    colours = {int(line.get_ydata()[0]): line.get_color() for line in lines if len(line.get_ydata()) == 1}
+    assert len(colours) == 8
+    assert [n for n in range(1, 8) if colours[n] == colours[0]] == [6]  # there are six
+
+
 def test_a_device_is_named_below_the_middle_of_its_bars():
     kernels = {name: counting(workgroup_memory_bytes=8_448) for name in ("one", "two", "three")}
     held, _ = figures.occupancy_bars(kernels, [bankshot.devices.APPLE, bankshot.devices.NVIDIA], {"": 1}).axes

@@ -1,6 +1,7 @@
 """Formats of audit reports: the folder lists them, and each follows the protocol."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ from bankshot.oracle.reports.protocol import (
     OUTPUTS,
     AuditedCase,
     AuditFormat,
+    Before,
     CaseFailure,
     CaseResult,
     Outcome,
@@ -57,6 +59,9 @@ def test_the_command_has_an_option_for_every_format():
         (options("text"), ["github", "text"]),
         (options("github"), ["github", "text"]),
         (options("table"), ["github", "table"]),
+        (replace(options("text"), before=Before("main", Path("b.json"))), ["github", "text"]),
+        (replace(options("text"), before=Before("", Path("b.json"), keep=True)), ["github", "changes", "text"]),
+        (replace(options("changes"), before=Before("main", Path("b.json"))), ["github", "changes"]),
         (options("json", html=Path("p.html"), sarif=Path("s.sarif")), ["html", "sarif", "github", "json"]),
     ],
 )

@@ -239,6 +239,12 @@ def test_failures_come_first_and_open(matmul, hot):
     assert f"<b>{', '.join(bad.likely)}</b>" in row
 
 
+def test_five_kernels_that_fail_are_open(matmul, hot):
+    bad = hot(n=48)
+    text = page([section_of(renamed(bad, f"bad{number}"), number) for number in range(1, 8)])
+    assert text.count(" open>") == 5
+
+
 def test_500_cases_are_small_and_only_those_that_are_open_are_parsed(matmul):
     """Closed cases are in `noscript`, which browsers with scripts take for text. Nothing may end that text early."""
     first, second = section_of(matmul, 1), section_of(matmul, 2)

@@ -51,6 +51,11 @@ def test_fixed_schedules_come_first_and_then_as_many_drawn_ones_as_were_asked_fo
     assert {name.partition("(")[0] for name in names(24)[6:]} == {"random", "turns", "pct"}
 
 
+def test_the_depths_of_pct_come_in_turn():
+    depths = [int(name.rstrip(")").split(",")[1]) for name in names(30) if name.startswith("pct")]
+    assert depths == [1, 2, 3, 1, 2, 3, 1, 2]
+
+
 def test_more_schedules_begin_with_the_same_ones():
     assert names(100)[:24] == names(24)
 

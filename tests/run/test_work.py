@@ -52,6 +52,20 @@ def test_what_leaves_the_cache_before_it_is_loaded_again_is_missed_twice() -> No
         assert found.missed_lines == pytest.approx(missed * GRID * 2 * 3)
 
 
+@pytest.mark.parametrize(("cores", "sharing"), [(None, GRID), (1, 6), (2, 3), (4, 2), (5, 2), (6, 1), (9, 1)])
+def test_the_workgroups_of_a_core_share_its_cache(cores: int | None, sharing: int) -> None:
+    """6 workgroups are dealt to the cores. Each loads 2 lines, 2 others, and the first 2 again."""
+    body = "var sum = 0.0; for (var k = 0u; k < 3u; k++) { sum += x[(g + k * 1024u) % 2048u]; } y[g] = sum;"
+    for lines, missed in ((2, 1.0), (4, 2 / 3)):
+        costs = MeasuredCosts({"cache_bytes": Cost(sharing * lines * 128.0, None, "by hand")})
+        assert work(body, device=get("nvidia").with_(cores=cores, costs=costs)).missed == pytest.approx(missed)
+
+
+def test_a_load_that_the_sampled_workgroup_does_not_execute_misses_the_cache() -> None:
+    found = work("if w.x == 0u { y[g] = x[g]; }")
+    assert (found.missed, found.load_sectors, found.load_lines) == (1.0, 8, 2)
+
+
 def test_a_load_is_delayed_if_one_of_its_subgroups_misses() -> None:
     found = work("var sum = 0.0; for (var k = 0u; k < 4u; k++) { sum += x[w.x * 8u + k * 2u]; } y[g] = sum;")
     assert found.missed == 1 / 8  # of 2 subgroups in 4 iterations on one sector
