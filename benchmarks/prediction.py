@@ -70,13 +70,12 @@ def _rows(shader: Shader, device: str) -> Iterator[Row]:
         module = bankshot.check(shader.text, uniformity="warning")
     except WgslError:
         return
-    for function in module.entry_points:
-        if function.stage == "compute":
-            try:
-                case = inputs(module, function, device)
-                yield timed(f"{shader.name}:{function.name}", case)
-            except (LeftOut, UsageError, WgslError) as reason:
-                click.echo(f"{shader.name}:{function.name}: left out: {reason}", err=True)
+    for function in module.compute_entry_points:
+        try:
+            case = inputs(module, function, device)
+            yield timed(f"{shader.name}:{function.name}", case)
+        except (LeftOut, UsageError, WgslError) as reason:
+            click.echo(f"{shader.name}:{function.name}: left out: {reason}", err=True)
 
 
 def timed(name: str, case: Timed) -> Row:

@@ -192,22 +192,21 @@ def _rows(
     except WgslError:
         yield shader.name, "not valid"
         return
-    for function in module.entry_points:
-        if function.stage == "compute":
-            name = f"{shader.name}:{function.name}"
-            try:
-                case = inputs(module, function, info.profile or wgpu_client.FALLBACK, info.name)
-                yield name, (_row(shader, case, rounds, limit), case)
-            except LeftOut as reason:
-                yield name, str(reason)
-            except DriverDied:
-                yield name, "wgpu takes too long, or its driver dies"
-            except GpuError:
-                yield name, "wgpu refuses it"
-            except UsageError:
-                yield name, "no inputs can be generated"
-            except WgslError as error:
-                yield name, error.diagnostics[0].code
+    for function in module.compute_entry_points:
+        name = f"{shader.name}:{function.name}"
+        try:
+            case = inputs(module, function, info.profile or wgpu_client.FALLBACK, info.name)
+            yield name, (_row(shader, case, rounds, limit), case)
+        except LeftOut as reason:
+            yield name, str(reason)
+        except DriverDied:
+            yield name, "wgpu takes too long, or its driver dies"
+        except GpuError:
+            yield name, "wgpu refuses it"
+        except UsageError:
+            yield name, "no inputs can be generated"
+        except WgslError as error:
+            yield name, error.diagnostics[0].code
 
 
 def inputs(module: bankshot.Module, function: typed.Function, device: str, adapter: str = "") -> Timed:

@@ -80,7 +80,7 @@ def faults(run: bankshot.Run) -> set[tuple[object, ...]]:
 
 def entries(module: bankshot.Module, until: float) -> Iterator[Entry]:
     """The compute entry points, each with the first invented inputs that keep it in bounds, or else the last."""
-    for function in [f for f in module.entry_points if f.stage == "compute"][:ENTRIES]:
+    for function in module.compute_entry_points[:ENTRIES]:
         entry = None
         for recipe in invented_inputs.RECIPES:
             overrides: dict[Any, Any] = invented_inputs.override_values(module)

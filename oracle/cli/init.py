@@ -42,7 +42,7 @@ def init(file: Path, entry: str | None, out: Path | None, as_json: bool, **more:
     module = check_for_compute(
         read(file, defines=defines, include_dirs=more["include_dirs"], preprocess=more["preprocess"])
     )
-    points = [f for f in module.entry_points if f.stage == "compute"]
+    points = module.compute_entry_points
     function = entry_point(module, entry)
     target = out or file.with_name(f"{file.stem}.toml" if len(points) == 1 else f"{file.stem}_{function.name}.toml")
     stub = target.with_name(f"{target.stem}_reference.py")

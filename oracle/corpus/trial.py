@@ -116,7 +116,7 @@ def trials(
     if isinstance(module, Trial):
         yield module
         return
-    points = [f for f in module.entry_points if f.stage == "compute"]
+    points = module.compute_entry_points
     if not points:
         yield one.trial(None, "no-compute")
     for function in points[skip:]:

@@ -47,7 +47,7 @@ def _checked(text: str, name: str, origin: tuple[tuple[str, int], ...] | None) -
 
 def entry_point(module: typed.Module, name: str | None) -> typed.Function:
     """Find the compute entry point called `name`, or the only one. Raises `UsageError`, which lists the names."""
-    points = [f for f in module.entry_points if f.stage == "compute"]
+    points = module.compute_entry_points
     chosen = [f for f in points if name in (None, f.name)]
     if len(chosen) == 1:
         return chosen[0]

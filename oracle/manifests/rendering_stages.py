@@ -34,7 +34,7 @@ def check_for_compute(source: Source) -> typed.Module:
         module = check(rest)
     except WgslError:
         raise whole from None
-    if not any(function.stage == "compute" for function in module.entry_points):
+    if not module.compute_entry_points:
         raise whole
     module.warnings.append(left_out(whole.diagnostics[0]))
     return module

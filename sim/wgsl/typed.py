@@ -447,6 +447,11 @@ class Module:
         """The functions with a stage attribute, in the order of the source."""
         return [f for f in self.functions.values() if f.stage]
 
+    @property
+    def compute_entry_points(self) -> list[Function]:
+        """The entry points of the compute stage, in the order of the source."""
+        return [f for f in self.entry_points if f.stage == "compute"]
+
     def pipeline(
         self,
         entry: str | None = None,

@@ -24,7 +24,7 @@ def tried(monkeypatch, text, wgpu=None, device=LAVAPIPE, **given):
     monkeypatch.setattr(trial.wgpu_client, "require_adapter", lambda adapter: SimpleNamespace(profile=device))
     owner = trial._Module(Shader(Path("a.wgsl"), 1, text), None, lambda *words: None, None)
     module = bankshot.check(text)
-    entry = trial._Entry(owner, module, next(f for f in module.entry_points if f.stage == "compute"))
+    entry = trial._Entry(owner, module, module.compute_entry_points[0])
     entry.grid = (1, 1, 1)
     entry.on_wgpu = wgpu
     given = trial.invented_inputs.bindings(entry.pipeline, RECIPE) | given

@@ -39,15 +39,14 @@ def choices(shader: Shader) -> Iterator[dict[str, Any]]:
         module = bankshot.check(shader.text, uniformity="warning")
     except WgslError:
         return
-    for function in module.entry_points:
-        if function.stage == "compute":
-            try:
-                chosen = choice(module, function)
-            except (UsageError, WgslError) as error:
-                print(f"{shader.name}:{function.name}: {str(error).splitlines()[0]}", file=sys.stderr)
-                continue
-            if chosen is not None:
-                yield {**chosen, "path": shader.name, "entry": function.name, "text": shader.text}
+    for function in module.compute_entry_points:
+        try:
+            chosen = choice(module, function)
+        except (UsageError, WgslError) as error:
+            print(f"{shader.name}:{function.name}: {str(error).splitlines()[0]}", file=sys.stderr)
+            continue
+        if chosen is not None:
+            yield {**chosen, "path": shader.name, "entry": function.name, "text": shader.text}
 
 
 def choice(module: Module, function: Function) -> dict[str, Any] | None:

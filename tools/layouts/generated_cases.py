@@ -37,16 +37,15 @@ def cases(
         return
     file = Path(tempfile.mkdtemp(dir=folder)) / "shader.wgsl"
     file.write_text(module.source.text, encoding="utf-8")
-    for function in module.entry_points:
-        if function.stage == "compute":
-            try:
-                yield f"{shader.name}:{function.name}", _case(module, function, file)
-            except LeftOut as reason:
-                left_out[str(reason)] += 1
-            except UsageError:
-                left_out["no inputs can be generated"] += 1
-            except WgslError as error:
-                left_out[error.diagnostics[0].code] += 1
+    for function in module.compute_entry_points:
+        try:
+            yield f"{shader.name}:{function.name}", _case(module, function, file)
+        except LeftOut as reason:
+            left_out[str(reason)] += 1
+        except UsageError:
+            left_out["no inputs can be generated"] += 1
+        except WgslError as error:
+            left_out[error.diagnostics[0].code] += 1
 
 
 def _checked(text: str, defines: Mapping[str, str]) -> Module:

@@ -78,12 +78,11 @@ class Subject:
         """The pipelines of the compute entry points whose overrides all have a value."""
         made: list[typed.Pipeline] = []
         boundless: dict[str, int] = dict.fromkeys(_WORKGROUP_LIMITS, 1 << 31)
-        for function in self.module.entry_points:
-            if function.stage == "compute":
-                try:
-                    made.append(self.module.pipeline(function.name, limits=boundless))
-                except WgslError:
-                    continue  # creating the pipeline reports this
+        for function in self.module.compute_entry_points:
+            try:
+                made.append(self.module.pipeline(function.name, limits=boundless))
+            except WgslError:
+                continue  # creating the pipeline reports this
         return made
 
 

@@ -86,7 +86,7 @@ def _allowed(limits: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _entry(module: typed.Module, name: str | None) -> typed.Function:
-    compute = [f for f in module.entry_points if f.stage == "compute"]
+    compute = module.compute_entry_points
     listed = ", ".join(f"'{f.name}'" for f in compute) or "none"
     notes = [Note(f"'{f.name}' is declared here", f.span) for f in compute]
     if name is None:
