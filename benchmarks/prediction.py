@@ -9,7 +9,6 @@ least of its rounds, in which they alternate.
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.errors import UsageError
 from bankshot.sim.wgsl.diagnostics import WgslError
 
-from .real import LeftOut, Timed, inputs, some
+from .real import LeftOut, Timed, inputs, some, spread
 
 PROBES = ("lanes", "banks", "sectors", "barriers")
 LEAST, MOST = 5, 40  # rounds
@@ -106,8 +105,7 @@ def timed(name: str, case: Timed) -> Row:
 
 def summary(rows: Sequence[Row]) -> str:
     """Return the line that sums up the rows."""
-    ratios = sorted(row.ratio for row in rows)
-    median, high, worst = statistics.median(ratios), ratios[math.ceil(0.9 * len(ratios)) - 1], ratios[-1]
+    median, high, worst = spread(row.ratio for row in rows)
     return f"{len(rows)} entry points; predicting / simulating: median {median:.1%}, 90th {high:.1%}, worst {worst:.1%}"
 
 

@@ -18,7 +18,7 @@ import os
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -251,10 +251,15 @@ def summary(rows: Sequence[Row], left_out: Counter[str]) -> list[str]:
     """Return the lines that sum up the rows: ratios of times by `PROBES`, then what was left out."""
     lines = [f"{len(rows)} entry points; simulator's time / wgpu's", f"{'':10}{'median':>10}{'90th':>10}{'worst':>10}"]
     for name in PROBES:
-        ratios = sorted(row.ratio(name) for row in rows)
-        figures = (statistics.median(ratios), ratios[math.ceil(0.9 * len(ratios)) - 1], ratios[-1])
+        figures = spread(row.ratio(name) for row in rows)
         lines.append(f"{name:10}" + "".join(f"{figure:>10.2f}" for figure in figures))
     return lines + [f"left out: {count} {reason}" for reason, count in left_out.most_common()]
+
+
+def spread(ratios: Iterable[float]) -> tuple[float, float, float]:
+    """Return the median, the 90th percentile and the largest of some ratios."""
+    ordered = sorted(ratios)
+    return statistics.median(ordered), ordered[math.ceil(0.9 * len(ordered)) - 1], ordered[-1]
 
 
 def _line(row: Row) -> str:

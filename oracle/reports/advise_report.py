@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...sim.cures.patches import unified
-from .check_words import listed
+from ...sim.wgsl.diagnostics import listed
 from .cost_places import CONFLICTS, cost_places
 from .cost_text import show_cost
 from .json_document import Entry

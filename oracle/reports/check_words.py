@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..comparison.compare import Comparison
     from ..judge.counter_checks import CounterCheck
 
@@ -17,12 +15,6 @@ NO_REJECTION = "no element could have failed"
 def counted(number: int, noun: str) -> str:
     """A number with its noun: `1 case`, `2 cases`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words as a list in a sentence: `one, two and three`."""
-    *before, last = words or ("",)
-    return f"{', '.join(before)} and {last}" if before else last
 
 
 def counter_words(check: CounterCheck) -> str:

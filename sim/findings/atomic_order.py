@@ -18,7 +18,7 @@ from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.schedules import LOCKSTEP, MIRRORED, REVERSED, SERIAL, SIDE_BY_SIDE, Schedule, schedule
-from ..wgsl.diagnostics import Note
+from ..wgsl.diagnostics import Note, listed
 from .effort import Effort, work
 from .finding import Finding
 from .races import find_races
@@ -169,8 +169,8 @@ def _of_group(group: list[Unordered], influence: Influence, launch: Launch, chan
     first, *more = sorted({site for pair in group for site in pair.sites}, key=partial(_rank, influence))
     partners = {site for pair in group if first in pair.sites for site in pair.sites}
     shown = {key: words for key, words in changes.items() if launch.variable_of(key) in influenced}
-    *names, last = map(str, shown)
-    holds = f"the values of {', '.join(names)} and {last} depend" if names else f"the value of {last} depends"
+    names = listed([str(key) for key in shown])
+    holds = f"the values of {names} depend" if len(shown) > 1 else f"the value of {names} depends"
     return ATOMIC_ORDER.make(
         first.span,
         workgroup=launch.workgroup(0),

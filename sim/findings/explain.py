@@ -13,7 +13,7 @@ from ..launch.launch import Launch
 from ..launch.long_loops import UNLIMITED, Stopped
 from ..launch.partition import Outcome
 from ..machine import layout as at
-from ..wgsl.diagnostics import Note
+from ..wgsl.diagnostics import Note, listed
 from ..wgsl.source import Span
 from .finding import Finding
 from .grouping import AtPlaces
@@ -191,7 +191,7 @@ def ranges(numbers: tuple[int, ...], most: int = 4) -> str:
     words = [f"{a} to {b}" if a != b else f"{a}" for a, b in runs]
     if len(words) > most:
         return f"{', '.join(words[:most])}, … {words[-1]}"
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return listed(words)
 
 
 def _lanes(launch: Launch) -> int:

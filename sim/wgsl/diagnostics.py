@@ -6,7 +6,7 @@ place is a `note:`, advice is a `hint:`. `WgslError` means that the shader is wr
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import takewhile
@@ -127,6 +127,12 @@ def counted(least: int, most: int, noun: str) -> str:
     if least == most:
         return f"{least} {noun}" if least == 1 else f"{least} {noun}s"
     return f"{least} {'or' if most == least + 1 else 'to'} {most} {noun}s"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: `one, two and three`."""
+    *before, last = words or ("",)
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def first_words(text: str, limit: int = 40) -> str:

@@ -1,10 +1,9 @@
 """Layouts as NumPy dtypes, against offsets and sizes that the WGSL spec prints in its tables and examples."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
+from bankshot import sim
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests import manifest_loader
 from bankshot.oracle.manifests.reflection import check_module, dtype_of, entry_point
@@ -47,8 +46,8 @@ def test_a_layout_that_numpy_lacks_is_named(type_):
     ],
 )
 def test_an_entry_point_is_found_or_must_be_named(names, wanted, message):
-    points = [SimpleNamespace(name=name, stage="compute") for name in names]
-    module = SimpleNamespace(source=SimpleNamespace(name="k.wgsl"), entry_points=points)
+    text = "\n".join(f"@compute @workgroup_size(1) fn {name}() {{}}" for name in names)
+    module = sim.check(text, name="k.wgsl")
     with pytest.raises(UsageError, match=message):
         entry_point(module, wanted)
     if names:
