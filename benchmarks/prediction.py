@@ -20,10 +20,11 @@ import bankshot
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.corpus.corpus_survey import collect
 from bankshot.oracle.corpus.embedded import Shader
+from bankshot.oracle.corpus.working_run import NoInputs
 from bankshot.oracle.errors import UsageError
 from bankshot.sim.wgsl.diagnostics import WgslError
 
-from .real import LeftOut, Timed, inputs, some, spread
+from .real import Timed, inputs, some, spread
 
 PROBES = ("lanes", "banks", "sectors", "barriers")
 LEAST, MOST = 5, 40  # rounds
@@ -73,7 +74,7 @@ def _rows(shader: Shader, device: str) -> Iterator[Row]:
         try:
             case = inputs(module, function, device)
             yield timed(f"{shader.name}:{function.name}", case)
-        except (LeftOut, UsageError, WgslError) as reason:
+        except (NoInputs, UsageError, WgslError) as reason:
             click.echo(f"{shader.name}:{function.name}: left out: {reason}", err=True)
 
 

@@ -18,7 +18,7 @@ import os
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,13 +28,12 @@ import click
 import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import Guarded
-from bankshot.oracle.corpus.candidate import Run
 from bankshot.oracle.corpus.corpus_survey import collect
 from bankshot.oracle.corpus.embedded import Shader
+from bankshot.oracle.corpus.working_run import NoInputs, working_run
 from bankshot.oracle.errors import LIMIT, DriverDied, GpuError, UsageError
 from bankshot.oracle.guesses import invented_inputs
 from bankshot.sim.wgsl import typed
-from bankshot.sim.wgsl.check.pipeline import GRANTED
 from bankshot.sim.wgsl.diagnostics import WgslError
 
 from .__main__ import OUTPUT, machine
@@ -46,11 +45,6 @@ GRIDS = {0: (), 1: (128,), 2: (16, 8), 3: (8, 4, 4)}  # 128 workgroups, by the n
 REPEATS = 3, 20  # runs of one side in a row, at least and at most: the first ones find cold caches
 WARM = 0.02  # seconds of runs in a row that suffice
 _T = TypeVar("_T")
-BUDGET = 1 << 18  # backward jumps, so that a search for inputs does not wait for an endless loop
-
-
-class LeftOut(Exception):
-    """The reason why an entry point cannot be timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,7 @@ class Timed:
     function: typed.Function
     grid: tuple[int, int, int]
     overrides: dict[Any, Any]
-    given: dict[str, Any]
+    given: Mapping[str, Any]
     device: str
     adapter: str = ""
 
@@ -197,7 +191,7 @@ def _rows(
         try:
             case = inputs(module, function, info.profile or wgpu_client.FALLBACK, info.name)
             yield name, (_row(shader, case, rounds, limit), case)
-        except LeftOut as reason:
+        except NoInputs as reason:
             yield name, str(reason)
         except DriverDied:
             yield name, "wgpu takes too long, or its driver dies"
@@ -210,19 +204,10 @@ def _rows(
 
 
 def inputs(module: bankshot.Module, function: typed.Function, device: str, adapter: str = "") -> Timed:
-    """Generate inputs with which the entry point stays in bounds, ends and changes an output. Raises `LeftOut`."""
-    grid = invented_inputs.grid(function, GRIDS)
-    overrides = invented_inputs.override_values(module)
-    pipeline = module.pipeline(function.name, {**overrides}, GRANTED)
-    reason = "no output changed"
-    for recipe in invented_inputs.RECIPES:
-        case = Timed(module, function, grid, overrides, invented_inputs.bindings(pipeline, recipe), device, adapter)
-        run = Run(recipe, case.given, case.prepare(("bounds",), budget=BUDGET, replay=False).run(case.given))
-        if run.result.findings:
-            reason = "every input leaves its bounds or does not end"
-        elif run.busy:
-            return case
-    raise LeftOut(reason)
+    """Generate inputs with which the entry point stays in bounds, ends and changes an output. Raises `NoInputs`."""
+    grid, overrides = invented_inputs.grid(function, GRIDS), invented_inputs.override_values(module)
+    given = working_run(module, function, grid, overrides, device).given
+    return Timed(module, function, grid, overrides, given, device, adapter)
 
 
 def _row(shader: Shader, case: Timed, rounds: int, limit: float) -> Row:

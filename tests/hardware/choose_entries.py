@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import bankshot
-from bankshot.oracle.corpus.candidate import Run
 from bankshot.oracle.corpus.corpus_survey import collect
 from bankshot.oracle.corpus.embedded import Shader
+from bankshot.oracle.corpus.working_run import NoInputs, working_run
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.guesses import invented_inputs
 from bankshot.sim.wgsl import types as t
@@ -30,7 +30,6 @@ from bankshot.sim.wgsl.typed import Function, Module
 LARGE = {0: (), 1: (2048,), 2: (64, 32), 3: (16, 16, 8)}  # workgroups, by the number of axes that the shader reads
 SMALL = {0: (), 1: (128,), 2: (16, 8), 3: (8, 4, 4)}
 LONG = 1 << 20  # elements of runtime-sized arrays beside a large grid
-BUDGET = 1 << 18  # backward jumps
 
 
 def choices(shader: Shader) -> Iterator[dict[str, Any]]:
@@ -57,22 +56,12 @@ def choice(module: Module, function: Function) -> dict[str, Any] | None:
         return None
     for grids, tail in ((LARGE, LONG), (SMALL, None)):
         grid = invented_inputs.grid(function, grids)
-        for number, recipe in enumerate(invented_inputs.RECIPES):
-            tried = recipe if tail is None else replace(recipe, tail=tail)
-            given = invented_inputs.bindings(pipeline, tried)
-            run = bankshot.simulate(
-                module,
-                entry=function.name,
-                grid=grid,
-                overrides=overrides,
-                device="nvidia",
-                probes=("bounds",),
-                budget=BUDGET,
-                replay=False,
-                bindings=given,
-            )
-            if not run.findings and Run(tried, given, run).busy:
-                return {"grid": grid, "recipe": number, "tail": tried.tail, "overrides": overrides}
+        recipes = [each if tail is None else replace(each, tail=tail) for each in invented_inputs.RECIPES]
+        try:
+            recipe = working_run(module, function, grid, overrides, recipes=recipes).recipe
+        except NoInputs:
+            continue
+        return {"grid": grid, "recipe": recipes.index(recipe), "tail": recipe.tail, "overrides": overrides}
     return None
 
 
