@@ -371,10 +371,8 @@ def _is_free(expr: typed.Expr) -> bool:
     for part in typed.expressions(expr):
         if isinstance(part, typed.Call) or (isinstance(part, typed.BuiltinCall) and not _is_uncounted(part)):
             return False
-        if isinstance(part, typed.Load) and isinstance(part.ref.type, t.Reference):
-            if part.ref.type.space not in ("function", "private"):
-                return False
-        elif isinstance(part, typed.ShortCircuit) and not _is_free(part.right):
+        reference = part.ref.type if isinstance(part, typed.Load) else None
+        if isinstance(reference, t.Reference) and reference.space not in ("function", "private"):
             return False
     return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -80,8 +81,13 @@ class Code:
 
     def around(self, edit: Edit) -> tuple[str, str]:
         """The text of the lines of an edit before it, and after it."""
-        first, last = self.source.rfind(b"\n", 0, edit.start) + 1, self.source.find(b"\n", edit.end)
-        return self.text(first, edit.start).lstrip(), self.text(edit.end, len(self.source) if last < 0 else last)
+        first, last = self._whole_lines(edit)
+        return self.text(first, edit.start).lstrip(), self.text(edit.end, last)
+
+    def _whole_lines(self, edit: Edit) -> tuple[int, int]:
+        """Where the lines of an edit start and end, without the newline."""
+        last = self.source.find(b"\n", edit.end)
+        return self.source.rfind(b"\n", 0, edit.start) + 1, len(self.source) if last < 0 else last
 
     def mutant(self, operator: str, edit: Edit) -> Mutant | None:
         """The mutant that an edit makes, or None where the result is no Python, or the same program."""
@@ -91,14 +97,11 @@ class Code:
                 return None
         except SyntaxError:
             return None
-        first = self.source.count(b"\n", 0, edit.start)
-        begin = self._lines[first]
-        stop = self.source.find(b"\n", edit.end)
-        stop = len(self.source) if stop < 0 else stop
-        after = changed[begin : stop + len(changed) - len(self.source)]
-        before = " ".join(self.text(begin, stop).split())
-        place = self._statement(first + 1, edit)
-        return Mutant(self.name, operator, first + 1, edit, before, " ".join(after.decode().split()), *place)
+        first, last = self._whole_lines(edit)
+        before, after = self.text(first, last), changed[first : last + len(changed) - len(self.source)].decode()
+        line = 1 + self.source.count(b"\n", 0, first)
+        place = self._statement(line, edit)
+        return Mutant(self.name, operator, line, edit, _one_line(before), _one_line(after), *place)
 
     def _statement(self, line: int, edit: Edit) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
         """The lines of the smallest statement around an edit, whether it is in a function, and otherwise its users."""
@@ -141,12 +144,18 @@ class Code:
         return found
 
     def _user(self, name: ast.Name) -> ast.expr | ast.stmt:
-        around: ast.AST = name
-        statement: ast.stmt | None = None
-        while not isinstance(around, ast.FunctionDef):
-            if statement is None and isinstance(around, ast.stmt):
-                statement = around
-            if around not in self.parents:
-                return statement or name
-            around = self.parents[around]
-        return name
+        around = [*self._ancestors(name)]
+        if any(isinstance(node, ast.FunctionDef) for node in around):
+            return name
+        return next((node for node in around if isinstance(node, ast.stmt)), name)
+
+    def _ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the nodes around a node, from the smallest on."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+
+def _one_line(text: str) -> str:
+    """Return a text with single blanks between its words."""
+    return " ".join(text.split())
