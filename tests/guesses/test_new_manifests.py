@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +10,9 @@ from click.testing import CliRunner
 from bankshot import check
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.guesses import array_sizes, new_manifest
+from bankshot.oracle.guesses import new_manifest
 from bankshot.oracle.guesses.manifest_text import manifest_text, reference_text
 from bankshot.oracle.guesses.new_manifest import draft
-from bankshot.sim.wgsl import types as t
 
 SCALE = """
 struct Params { n: u32, factor: f32 }
@@ -500,10 +498,3 @@ def test_how_far_buffers_are_accessed():
 
     given = {"params": {"n": 5, "factor": 1.0}, "x": np.ones(40, np.float32), "y": np.zeros(40, np.float32)}
     assert b.simulate(SCALE, grid=1, bindings=given).reach == {"x": 20, "y": 20}
-
-
-@pytest.mark.parametrize(
-    ("scalar", "names", "value"), [(t.U32, {"key": "N"}, 40), (t.U32, {}, 0), (t.I32, {}, 0), (t.F32, {}, 0.5)]
-)
-def test_a_number_that_is_no_size_is_zero_and_a_factor_is_a_half(scalar, names, value):
-    assert array_sizes._number(SimpleNamespace(names=names), "key", scalar, {"N": 40}) == value
