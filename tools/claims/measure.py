@@ -42,7 +42,7 @@ def main(id: str | None, adapter: str | None, table: Path | None, rounds: int, c
             click.echo(f"{each.kernel}  {each.case}")
         return
     info = require_adapter(adapter)
-    path = table or TABLES / f"times_{'_'.join(info.name.lower().split())}.csv"
+    path = table or TABLES / f"times_{'_'.join(info.name.partition('(')[0].lower().split())}.csv"
     facts = {
         "device": info.name,
         "kind": info.kind,
