@@ -55,9 +55,9 @@ def is_race(row, first, second, across):
 
 
 @compiled
-def note_race(w, before, group_before, me, group, place, started, old, new, different):
-    """Count a race between two accesses, with the details of the first occurrence."""
-    w.state[at.RACES_SEEN] += 1
+def note_race(w, before, group_before, me, group, place, started, old, new, different, times):
+    """Count a race between two accesses, with the details of the first occurrence. `times`: of so many lanes."""
+    w.state[at.RACES_SEEN] += times
     races, mask, owner = w.races, SLOTS - 1, w.state[at.OWNER]
     first, second = (before >> LANE_BITS) & mask, (me >> LANE_BITS) & mask
     across = np.int64(group_before != group)
@@ -70,8 +70,8 @@ def note_race(w, before, group_before, me, group, place, started, old, new, diff
             return
         w.kept[second, at.ROW_RACE] = i
     row = races[i]
-    row[at.RACE_TIMES] += 1
-    row[at.RACE_DIFFERENT] += different
+    row[at.RACE_TIMES] += times
+    row[at.RACE_DIFFERENT] += different * times
     if i <= known:
         return
     races[at.HEADER, at.RECORDED] = i
@@ -89,7 +89,7 @@ def read_grain(w, s, place, me, group, since, begin, started):
     before = s.stamps[at.WRITER, place]
     if races_with(before, s.words[at.WRITER, place], me, group, since, begin):
         value = np.int64(s.words[at.VALUE, place])
-        note_race(w, before, np.int64(s.words[at.WRITER, place]), me, group, place, started, value, value, 1)
+        note_race(w, before, np.int64(s.words[at.WRITER, place]), me, group, place, started, value, value, 1, 1)
     reader, reader_group = s.stamps[at.READER, place], s.words[at.READER, place]
     if is_over(reader, reader_group, group, since, begin):
         s.stamps[at.READER, place], s.words[at.READER, place] = me, group
@@ -104,6 +104,20 @@ def read_grain(w, s, place, me, group, since, begin, started):
 
 
 @inlined
+def read_grain_again(w, s, place, me, group, since, begin, started, times, writes):
+    """Examine the load of one grain by `times` more lanes of a row in which two have loaded it already.
+
+    Two readers are recorded, which no more change, and so is any race with the writer. `writes`: whether the writer's
+    invocation is one of them, if it is of this workgroup.
+    """
+    before, group_before = s.stamps[at.WRITER, place], np.int64(s.words[at.WRITER, place])
+    times -= np.int64(group_before == group and writes)
+    if times > 0 and not is_over(before, group_before, group, since, begin):
+        value = np.int64(s.words[at.VALUE, place])
+        note_race(w, before, group_before, me, group, place, started, value, value, 1, times)
+
+
+@inlined
 def write_grain(w, s, place, me, group, since, begin, started, old, new, own):
     """Examine the store to one grain. `old` is its value before; `own` says that workgroups do not share the memory."""
     newest = max(max(s.stamps[at.WRITER, place], s.stamps[at.READER, place]), s.stamps[at.OTHER, place])
@@ -112,5 +126,5 @@ def write_grain(w, s, place, me, group, since, begin, started, old, new, own):
             before, group_before = s.stamps[who, place], s.words[who, place]
             if races_with(before, group_before, me, group, since, begin):
                 different = np.int64(old != new)
-                note_race(w, before, np.int64(group_before), me, group, place, started, old, new, different)
+                note_race(w, before, np.int64(group_before), me, group, place, started, old, new, different, 1)
     s.stamps[at.WRITER, place], s.words[at.WRITER, place], s.words[at.VALUE, place] = me, group, np.uint32(new)

@@ -31,11 +31,11 @@ from . import instruction as field
 from . import layout as at
 from .compile.by_address import borrower
 from .compile.units import compiled, inlined, part
-from .grains import CLOCK_SHIFT, begin_of, read_grain, stamp_of, write_grain
+from .grains import CLOCK_SHIFT, begin_of, stamp_of
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .memory import shared_part
-from .probe_arrays import BLOCK, BLOCK_BITS
 from .shadow_blocks import WATCH, by_blocks
+from .shadow_lanes import grains_of, read_lanes, write_lanes
 
 _NOWHERE = 1 << 62
 _NO_MASK = 0  # any row, where the mask is not read
@@ -46,57 +46,6 @@ _borrowed = borrower(WATCH)
 
 
 # ---- all lanes of an access --------------------------------------------------------------------------
-
-
-@inlined
-def grains_of(s):
-    """Return how many grains can have a record."""
-    return np.uint64(len(s.stamps[at.WRITER]))
-
-
-@compiled
-def note_unwatched_store(w, s, grain):
-    """Count a store to a grain without a record. Only a bit remembers it, so that stores of two threads are noticed."""
-    w.races[at.HEADER, at.UNWATCHED] += 1
-    block, begin = grain >> BLOCK_BITS, begin_of(w)
-    if block < len(s.covers[at.WRITER]):
-        if s.starts[at.WRITER, block] < begin:  # the bits are of an earlier run
-            s.starts[at.WRITER, block], s.covers[at.WRITER, block] = begin, 0
-        s.covers[at.WRITER, block] |= np.uint32(1 << (grain & (BLOCK - 1)))
-
-
-@compiled
-def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, lanes):
-    """Examine a load by `lanes` lanes, one by one."""
-    row, size = w.table[slot], config[at.LANES]
-    limit, factor, grains = np.uint32(row[at.WATCHED_LIMIT]), row[at.WATCHED_FACTOR], row[at.WATCHED_GRAINS]
-    own, begin, recorded = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP, begin_of(w), grains_of(s)
-    if own:
-        w.state[at.READ_WINDOW] = w.state[at.WINDOW]
-    for g in range((lanes + size - 1) // size):
-        clocks = w.clocks[g + config[at.PLACE]]
-        since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << CLOCK_SHIFT
-        stamp = stamp_of(w, slot, g, config)
-        group = np.int64(0) if own else workgroup + g
-        w.state[at.OWNER] = workgroup + g if own else 0
-        fresh = clocks[at.START] << CLOCK_SHIFT if row[at.WATCHED_UNWRITTEN] == 1 else np.int64(-1)
-        base = row[at.WATCHED_BASE] + (g + config[at.PLACE]) * row[at.WATCHED_PITCH]
-        for lane in range(min(size, lanes - g * size)):
-            address = np.uint32(addresses[g * size + lane] + extra)
-            if address > limit or (masked and mask[g * size + lane] == 0):
-                continue
-            first = base + np.int64(address) * factor
-            unwritten = np.int64(-1)
-            for grain in range(first, first + grains):
-                place = np.uint64(grain)  # unsigned indices are cheaper
-                if place >= recorded:
-                    w.races[at.HEADER, at.UNWATCHED] += 1
-                    continue
-                if s.stamps[at.WRITER, place] < fresh and unwritten < 0:
-                    unwritten = grain
-                read_grain(w, s, place, stamp + lane, group, since, begin, clocks[at.START])
-            if unwritten >= 0:
-                note_unwritten(w.unwritten[slot], config[at.LANE_OFFSET] + lane, workgroup + g, unwritten)
 
 
 @compiled
@@ -114,48 +63,6 @@ def all_written(w, slot, addresses, extra, config, workgroups_per_batch):
             if lane < size:
                 return False
     return True
-
-
-@inlined
-def note_unwritten(found, lane, workgroup, place):
-    if found[at.OUTSIDE] == 0 or workgroup < found[at.WORKGROUP]:
-        found[at.LANE], found[at.WORKGROUP], found[at.ADDRESS] = lane, workgroup, place
-    found[at.OUTSIDE] += 1
-
-
-@compiled
-def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, lanes):
-    """Examine a store of one unit by `lanes` lanes, one by one."""
-    row, size = w.table[slot], config[at.LANES]
-    limit, factor = np.uint32(row[at.WATCHED_LIMIT]), row[at.WATCHED_FACTOR]
-    own, begin, recorded = row[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP, begin_of(w), grains_of(s)
-    bits = 8 * row[at.WATCHED_GRAIN]
-    kept = np.int64((1 << bits) - 1)
-    for g in range((lanes + size - 1) // size):
-        clocks = w.clocks[g + config[at.PLACE]]
-        since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << CLOCK_SHIFT
-        stamp = stamp_of(w, slot, g, config)
-        group = np.int64(0) if own else workgroup + g
-        w.state[at.OWNER] = workgroup + g if own else 0
-        fresh = clocks[at.START] << CLOCK_SHIFT if own else begin
-        base = row[at.WATCHED_BASE] + (g + config[at.PLACE]) * row[at.WATCHED_PITCH] + unit * factor
-        for lane in range(min(size, lanes - g * size)):
-            address = np.uint32(addresses[g * size + lane] + extra)
-            if address > limit or (masked and mask[g * size + lane] == 0):
-                continue
-            first, word = base + np.int64(address) * factor, np.int64(values[g * size + lane])
-            for i in range(factor):
-                place = np.uint64(first + i)
-                if place >= recorded:
-                    note_unwatched_store(w, s, first + i)
-                    continue
-                if s.stamps[at.WRITER, place] >= fresh:
-                    old = np.int64(s.words[at.VALUE, place])
-                else:
-                    bit = (first + i) * bits
-                    old = (np.int64(memory[bit >> 5]) >> (bit & 31)) & kept
-                new = (word >> (i * bits)) & kept
-                write_grain(w, s, place, stamp + lane, group, since, begin, clocks[at.START], old, new, own)
 
 
 @compiled
