@@ -5,7 +5,7 @@
 The ways are those of `ways` and, with --peers, other programs (`peers`). Rounds are interleaved, so that load from
 other processes affects all ways alike; the first round (compilation, caches) does not count. Rates are in
 floating-point operations as the simulator counts them. The figures are also saved to benchmarks/output as JSON; --page
-writes a page for the first kernel.
+writes a page for the first kernel, and measures how cost grows with the work (`growth`).
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ import click
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.manifest import Case
 
 from . import page as pages
+from .cases import ROOT, SHADERS, case
 from .control import control
 from .figures import Summary, rates, ratios
-from .growth import growth
+from .growth import growth, save
 from .peers import peers
 from .ways import measure, ways
 
-ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "benchmarks" / "output"
-MATMUL = f"{ROOT / 'shaders' / 'matmul.toml'}:matmul:M=512,K=768,N=768"
+MATMUL = f"{SHADERS / 'matmul.toml'}:matmul:M=512,K=768,N=768"
 
 
 @click.group(cls=Guarded, invoke_without_command=True, context_settings={"allow_interspersed_args": True})
@@ -48,27 +47,12 @@ def main(kernels: tuple[str, ...], rounds: int, adapter: str, with_peers: bool, 
     info = wgpu_client.require_adapter(adapter)
     if page is not None and not page.parent.is_dir():
         raise UsageError(f"--page: {page} cannot be written: there is no folder {page.parent}")
-    done = [_benchmark(_case(text), info, rounds, with_peers) for text in kernels or (MATMUL,)]
+    done = [_benchmark(case(text), info, rounds, with_peers) for text in kernels or (MATMUL,)]
     if page is not None:
-        grown = growth(_case((kernels or (MATMUL,))[0]), info, rounds)
+        grown = growth(info.profile or wgpu_client.FALLBACK, rounds)
+        save(grown, OUTPUT)
         pages.write(page, done[0], grown)
         click.echo(f"written to {page}")
-
-
-def _case(text: str) -> Case:
-    """Return the case that an argument names."""
-    path, kernel, sizes = (*text.split(":"), "", "")[:3]
-    dims = dict(size(text, each) for each in sizes.split(",") if each)
-    plan = plans([Path(path)], Request(kernel=kernel or None, dims=dims, sweep=False))[0]
-    return plan.case(plan.shapes[0])
-
-
-def size(text: str, each: str) -> tuple[str, int]:
-    """Parse `each`, a part of the argument `text`, as NAME=SIZE. Raises `UsageError`."""
-    name, _, number = each.partition("=")
-    if not number.isdecimal():
-        raise UsageError(f"`{each}` in `{text}` must be NAME=SIZE")
-    return name, int(number)
 
 
 def _benchmark(case: Case, info: wgpu_client.AdapterInfo, rounds: int, with_peers: bool) -> pages.Document:

@@ -33,10 +33,10 @@ from bankshot.sim.machine.compile.loader import Machine
 from bankshot.sim.machine.layout import VECTOR_LANES
 from bankshot.sim.run.executed_instructions import by_class
 
-from .__main__ import ROOT, machine, size
+from .__main__ import machine
+from .cases import SHADERS, size
 from .ways import Simulator, timed
 
-SHADERS = ROOT / "shaders"
 # All kernels but the matmuls, in the small shapes of their manifests and in the large ones of the documentation.
 KERNELS = (
     *("swiglu.toml::M=65,K=1028", "swiglu.toml::M=512,K=3072"),

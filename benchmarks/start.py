@@ -29,7 +29,7 @@ from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.exit_codes import CLEAN, FOUND
 
-from .__main__ import ROOT
+from .cases import ROOT
 
 FIRST = "import bankshot; bankshot.simulate('@compute @workgroup_size(64) fn main() {}', grid=1)"
 SHADERS = Path(tempfile.gettempdir()) / f"bankshot-{os.getpid()}"  # a copy to edit

@@ -1,14 +1,12 @@
 """The arithmetic of benchmarks, their commands, and the results of the peers."""
 
-from dataclasses import astuple
-
 import pytest
 from click.testing import CliRunner
 
 from benchmarks import __main__ as bench
-from benchmarks import control, kernels
+from benchmarks import cases, control, growth, kernels
 from benchmarks.figures import Summary, rates, ratios
-from benchmarks.growth import Growth, Line
+from benchmarks.growth import Growth
 from benchmarks.page import Document, write
 from benchmarks.peers import HERE, PEERS, peers, way
 from benchmarks.ways import Way
@@ -39,25 +37,11 @@ def test_the_control_measures_the_speedup_of_processors(monkeypatch):
     assert ratios(per_second) == {(several.name, one.name): Summary(1.5, 2.25, 3)}
 
 
-@pytest.mark.parametrize(
-    ("workgroups", "seconds", "expected"),
-    [
-        ((10, 20, 40), (1.5, 2.0, 3.0), Line(fixed=1.0, each=0.05, off=0.0)),
-        ((12,), (0.3,), Line(fixed=0.3, each=0.0, off=0.0)),
-        ((1, 2, 3), (1.0, 4.0, 9.0), None),  # squares are no line
-    ],
-)
-def test_the_cost_line_comes_with_its_deviation(workgroups, seconds, expected):
-    line = Growth(workgroups, {"plain": tuple(Summary(s, s, s) for s in seconds)}).line("plain")
-    if expected is None:
-        assert 0.1 < line.off < 0.5
-    else:
-        assert astuple(line) == pytest.approx(astuple(expected), abs=1e-12)
-
-
 @pytest.mark.usefixtures("lavapipe")  # what it compares with, unless told otherwise
 def test_the_command_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "OUTPUT", tmp_path)
+    monkeypatch.setattr(growth, "WORKGROUPS", (96, 192))
+    monkeypatch.setattr(growth, "KERNELS", {"ffn_project": growth.KERNELS["ffn_project"]})
     kernels = ["shaders/matmul.toml:matmul:M=128,K=16,N=64", "shaders/swiglu.toml::M=4,K=64"]
     page = tmp_path / "page.md"
     result = CliRunner().invoke(bench.main, [*kernels, "--rounds", "1", "--page", str(page)])
@@ -66,7 +50,8 @@ def test_the_command_runs(monkeypatch, tmp_path):
     assert (tmp_path / "matmul_128x16x64.json").exists()
     assert "BLAS / simulator, plain" in page.read_text()
     assert "a loop, every processor / a loop, one processor" in page.read_text()
-    assert "From 1 to 2 workgroups" in page.read_text()
+    assert "Dispatches of 96 to 192 workgroups" in page.read_text()
+    assert (tmp_path / "growth.json").exists()
     for wrong in (["shaders/matmul.toml:matmul:M=x"], ["--page", "none/page.md"]):
         assert CliRunner().invoke(bench.main, wrong).exit_code == 2
 
@@ -77,13 +62,15 @@ def test_the_page_shows_medians_with_extremes(tmp_path):
     machine = {"cores": 2, "processor": "abacus", "python": "3.11", "load": 0.5}
     document = Document("k", "N=1", machine, 3, (way,), {way.name: spread}, {way.name: Summary(1e9, 2e9, 4e9)},
                         {("simulator, plain", "wgpu"): spread}, ("Oclgrind: no",))  # fmt: skip
-    write(tmp_path / "p.md", document, Growth((1, 2), {"plain": (Summary(1, 1, 1), Summary(2, 2, 2))}))
+    seconds = {"plain": (Summary(1, 1, 1), Summary(2, 2, 2))}
+    write(tmp_path / "p.md", document, [Growth("ffn_project", (1, 2), (4, 8), seconds, {})])
     text = (tmp_path / "p.md").read_text()
     assert "| simulator, plain | 1 (0.5 to 2,000) | 2,000 (1,000 to 4,000) | outputs only |" in text
     assert "| simulator, plain / wgpu | 1 (0.5 to 2,000) |" in text
     assert "- Oclgrind: no" in text
     assert "a load average of\n0.5 in the minute before" in text
-    assert "plain: 1000.00 ms a workgroup" in (tmp_path / "p.svg").read_text()
+    assert "## Cost against work\n\n![Seconds and memory by workgroups](p.svg)" in text
+    assert "ffn_project, plain" in (tmp_path / "p.svg").read_text()
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
@@ -92,13 +79,13 @@ def test_a_peer_computes_the_same_as_the_kernel(peer):
     why = peer.missing()
     if why is not None:
         pytest.skip(why)
-    case = bench._case("shaders/matmul.toml:matmul")
+    case = cases.case("shaders/matmul.toml:matmul")
     # Two workgroups of 64 x 64, as many fused multiply-adds for each unit of depth.
     assert way(peer, case, HERE / f"matmul{peer.suffix}").flops == 2 * 2 * 64 * 64 * (peer.depths[1] - peer.depths[0])
 
 
 def test_a_kernel_without_transliterations_has_no_such_peers():
-    found, absent = peers(bench._case("shaders/swiglu.toml"))
+    found, absent = peers(cases.case("shaders/swiglu.toml"))
     assert [why for why in absent if why.startswith("Oclgrind:")] == ["Oclgrind: there is no swiglu.cl"]
     assert not any("Oclgrind" in way.name for way in found)
 
