@@ -95,18 +95,32 @@ class Bound:
             return element * self.given.dtype.itemsize
         return element if is_bytes(self.given) else element * 4
 
-    def output(self, data: NDArray[np.uint8]) -> Output:
-        """Return these bytes in the form in which the binding was given."""
+    def view(self, data: NDArray[np.uint8]) -> NDArray[Any]:
+        """Return these bytes as elements of what was given, or of the type: a view where possible."""
         if is_bytes(self.given):
-            return data.tobytes()
+            return data
         if is_array(self.given):
-            return data.view(self.given.dtype).reshape(self.given.shape).copy()
+            return data.view(self.given.dtype).reshape(self.given.shape)
         kinds = {t.KIND[s] for s in scalars(self.type)}
-        return data.view(DTYPES[kinds.pop()] if len(kinds) == 1 else np.uint8).copy()
+        return data.view(DTYPES[kinds.pop()] if len(kinds) == 1 else np.uint8)
+
+    def output(self, data: NDArray[np.uint8]) -> Output:
+        """Return a copy of these bytes in the form in which the binding was given."""
+        return data.tobytes() if is_bytes(self.given) else self.view(data).copy()
 
 
 class Blank(Bound):
     """A buffer of zeros, which need not be copied."""
+
+
+@frozen
+class Borrowed(Bound):
+    """A large buffer that runs keep no copy of: its bytes are the caller's.
+
+    `checksum`: of the bytes when the run returned; None before.
+    """
+
+    checksum: int | None = None
 
 
 def scalars(type_: t.Type) -> set[t.Scalar]:

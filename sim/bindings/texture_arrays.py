@@ -21,7 +21,7 @@ from ..wgsl import types as t
 from ..wgsl.diagnostics import WgslError, fail
 from ..wgsl.texel_formats import Format, Shape, channel_kind, format_of, is_depth, is_external, is_written, shape_of
 from ..wgsl.typed import Variable
-from .binding import DTYPES, Bound, Key, Output, is_array, is_sequence
+from .binding import DTYPES, Bound, Key, is_array, is_sequence
 
 _LETTERS = {"unorm": "u", "snorm": "i", "uint": "u", "sint": "i", "float": "f"}
 # The format of each channel of a sampled texture, by the channel's type in the shader and the dtype of the array.
@@ -147,7 +147,7 @@ class BoundTexture(Bound):
         per_texel = 1 if self.format.packed else len(self.format.channels)
         return at.TEXELS + element // per_texel * at.TEXEL_BYTES
 
-    def output(self, data: NDArray[np.uint8]) -> Output:
+    def view(self, data: NDArray[np.uint8]) -> NDArray[Any]:
         assert isinstance(self.type, t.Texture)
         texels = data[at.TEXELS : -at.TEXEL_BYTES]
         return _from_words(self.format, channel_kind(self.type), texels).reshape(self.levels[0].shape)

@@ -58,7 +58,7 @@ def find_order_dependence(
     if not launch.program.order_dependent_atomics or decided:
         return Found([])
     pairs = find_unordered(run, influence())
-    outputs = {launch.variable_of(key) for key in launch.outputs()}
+    outputs = {launch.variable_of(key) for key in launch.views()}
     if not any(pair.influences & outputs for pair in pairs):
         return Found([])
     known = {each.race_places for each in others}
@@ -141,7 +141,7 @@ def _changes_in(
     for order in orders:
         how: Changes = {**alike, "schedule": order}
         again, after = run(frozenset(), **how)
-        changes = dict(differences(launch.outputs(), again.outputs()))
+        changes = dict(differences(launch.views(), again.views()))
         if changes and after.finished == launch.count:
             yield how, {name: f"run {order.name}, {changed}" for name, changed in changes.items()}
 

@@ -37,7 +37,7 @@ def find_unwritten_atomics(run: Runner, launch: Launch, outcome: Outcome) -> lis
         """Say what the first filling changes that changes anything."""
         for words, filling in fillings:
             again, after = run(frozenset(), budget=rerun_budget(launch, outcome), filling=filling)
-            changed = [words for _, words in differences(launch.outputs(), again.outputs())]
+            changed = [words for _, words in differences(launch.views(), again.views())]
             if after.finished < outcome.finished:
                 changed = [NO_END]
             if changed:

@@ -34,7 +34,7 @@ def find_inactive_lane_reads(run: Runner, launch: Launch, outcome: Outcome) -> l
         again, after = run(frozenset(), budget=rerun_budget(launch, outcome), poisoned=starts)
         if after.finished < outcome.finished:
             return [NO_END]
-        return [changed for _, changed in differences(launch.outputs(), again.outputs())]
+        return [changed for _, changed in differences(launch.views(), again.views())]
 
     if not sites or not changes(*sites):  # one run clears most dispatches
         return []

@@ -27,6 +27,7 @@ from .table import COMPONENT_RACE, RACE, UNINIT
 
 _COMPONENTS = frozenset(("races", "components"))
 _SHOW_RACES = frozenset(("races", "across"))  # across: between workgroups only
+RACES = _SHOW_RACES | _COMPONENTS  # the probes that look for races
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
 # Fields of a race: slot, workgroup, lane, clock and value of each access.
 _FIRST = (
@@ -200,7 +201,7 @@ def find_component_races(run: Runner, launch: Launch, found: Iterable[Finding]) 
 
     `found` are the other findings of the run.
     """
-    if not stores_components(launch.program):
+    if launch.invocations == 1 or not stores_components(launch.program):
         return []
     again, outcome = run(_COMPONENTS)
     races = {finding.race_places for finding in found if finding.code == RACE.code}

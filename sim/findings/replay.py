@@ -17,9 +17,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..analysis.influence import Influence, Node
-from ..bindings.binding import Key, Output
+from ..bindings.binding import Key
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
 from ..launch.launch import Filling, Launch
@@ -33,6 +34,8 @@ from .reruns import REPLAYS, Rerun
 from .runner import Changes, Runner
 from .table import KINDS, RACE
 from .unwritten_memory import loaded
+
+Elements = NDArray[Any]
 
 _ACCESSES = ("load", "store", "atomic")
 _Question = tuple[str, Filling]  # `Kind.replay`, and the part of workgroup memory that it is about
@@ -75,7 +78,7 @@ class Judge:
         launch: Launch,
         outcome: Outcome,
         effort: Effort | None = None,
-        before: Callable[[], dict[Key, Output]] | None = None,
+        before: Callable[[], dict[Key, Elements]] | None = None,
     ) -> None:
         self._how = how
         self._launch = launch
@@ -84,8 +87,8 @@ class Judge:
         self._reruns: dict[_Question, list[Rerun]] = {}
         self._results: dict[_Question, list[_Result]] = {}
         self._nodes: dict[tuple[str, tuple[Span, ...]], frozenset[Node]] = {}
-        self._outputs = before or launch.outputs
-        self._alone: dict[tuple[int, ...], dict[Key, Output]] = {}
+        self._outputs = before or launch.views
+        self._alone: dict[tuple[int, ...], dict[Key, Elements]] = {}
 
     def judge(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings with their verdicts, and notes on what changed."""
@@ -156,20 +159,20 @@ class Judge:
         if outcome.finished < launch.count:
             return _Result(rerun.words, True, {})
         before = self._before if launch.count == self._launch.count else self._before_alone(rerun)
-        return _Result(rerun.words, False, dict(differences(before, launch.outputs())))
+        return _Result(rerun.words, False, dict(differences(before, launch.views())))
 
     @cached_property
-    def _before(self) -> dict[Key, Output]:
+    def _before(self) -> dict[Key, Elements]:
         """The outputs of all workgroups, in lockstep."""
         return self._outputs()
 
-    def _before_alone(self, rerun: Rerun) -> dict[Key, Output]:
+    def _before_alone(self, rerun: Rerun) -> dict[Key, Elements]:
         """Return the outputs of the workgroups that a rerun chooses, in lockstep."""
         chosen = rerun.changes.get("chosen")
         assert chosen is not None
         key = tuple(chosen.tolist())
         if key not in self._alone:
-            self._alone[key] = self._how.run(frozenset(), chosen=chosen)[0].outputs()
+            self._alone[key] = self._how.run(frozenset(), chosen=chosen)[0].views()
         return self._alone[key]
 
     def _tried(self, question: _Question) -> int:
@@ -212,9 +215,9 @@ class Judge:
         run, buffers = self._how.varied()
         how = replace(self._how, run=run)
 
-        def outputs() -> dict[Key, Output]:
+        def outputs() -> dict[Key, Elements]:
             launch, _ = self._values or how.run(frozenset())
-            return launch.outputs()
+            return launch.views()
 
         return (Judge(how, self._launch, self._outcome, self._effort, outputs), buffers) if buffers else None
 
@@ -261,28 +264,30 @@ def rerun_budget(launch: Launch, outcome: Outcome) -> int:
 
 
 _UNSIGNED: dict[int, np.dtype[Any]] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-_WIDEST = _UNSIGNED[8]
+_PART = 1 << 16  # bytes that are compared at a time
 NO_END = "it does not terminate"
 
 
-def differences(before: Mapping[Key, Output], after: Mapping[Key, Output]) -> Iterator[tuple[Key, str]]:
+def differences(before: Mapping[Key, Elements], after: Mapping[Key, Elements]) -> Iterator[tuple[Key, str]]:
     """Yield the outputs that differ between two runs, and in words, which of their elements do."""
     for name, data in before.items():
         if changed := _difference(str(name), data, after[name]):
             yield name, changed
 
 
-def _difference(name: str, before: Output, after: Output) -> str | None:
+def _difference(name: str, before: Elements, after: Elements) -> str | None:
     """Say which elements of an output differ in their bits; None where none does."""
-    ours, theirs = (np.frombuffer(x, np.uint8) if isinstance(x, bytes) else np.asarray(x) for x in (before, after))
-    ours, theirs = ours.ravel(), theirs.ravel()
-    wide = ours.nbytes and ours.nbytes % _WIDEST.itemsize == 0
-    if wide and np.array_equal(ours.view(_WIDEST), theirs.view(_WIDEST)):
-        return None  # as most often, in less than half of the time
+    ours, theirs = np.ascontiguousarray(before).ravel(), np.ascontiguousarray(after).ravel()
+    if _is_same(ours.view(np.uint8), theirs.view(np.uint8)):
+        return None
     bits = _UNSIGNED.get(ours.dtype.itemsize) or np.dtype((np.void, ours.dtype.itemsize))
     places = np.flatnonzero(ours.view(bits) != theirs.view(bits))
-    if not places.size:
-        return None
     first = int(places[0])
     share = f"{len(places):,} of {len(ours):,} elements of {name} differ"
     return f"{share}, the first is {name}[{first}]: {theirs[first]} instead of {ours[first]}"
+
+
+def _is_same(ours: NDArray[np.uint8], theirs: NDArray[np.uint8]) -> bool:
+    """Whether bytes are equal: in parts, so that what NumPy makes of them stays in caches."""
+    parts = range(0, len(ours), _PART)
+    return all(np.array_equal(ours[i : i + _PART], theirs[i : i + _PART]) for i in parts)

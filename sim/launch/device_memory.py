@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bindings.binding import Blank, Bound
+from ..bindings.binding import Blank, Borrowed, Bound
 from ..fast_dataclass import frozen
 from ..ir import texture_handles
+from ..mechanisms import is_on
+from ..wgsl.diagnostics import fail
 from .threads import processors, run_on_threads
 
 _LINE = 64  # bytes
 _ALIGN = texture_handles.TEXELS  # bytes: bindings share no line of memory or of texels
 _FRESH = 1 << 25  # bytes: above, the system provides zeroed pages on first use
+_SPARED = 1 << 20  # bytes: the allocator keeps less at hand itself
+BORROWED = 1 << 26  # bytes from which on runs keep no copy of a writable binding
+_CHECKED = 1 << 24  # bytes that a thread computes a checksum of at a time
 _COPIED = 1 << 18  # bytes that a thread copies at a time
 _WORTH = 1 << 22  # bytes for each thread: to copy them takes several times as long as to wake it
 
@@ -46,19 +54,76 @@ def _lined_up(make: Callable[[int, Any], NDArray[np.uint32]], count: int) -> NDA
     return room[first : first + count]
 
 
+class SpareMemory:
+    """Device memory that reruns of a dispatch use one after the other.
+
+    What a run cannot store to still holds its bindings, so that the next one copies only the writable ones. Memory
+    becomes spare when the last array that views it is freed.
+    """
+
+    def __init__(self) -> None:
+        self._rooms: list[_Room] = []
+
+    def __reduce__(self) -> tuple[type[SpareMemory], tuple[()]]:
+        return SpareMemory, ()
+
+    def free(self) -> None:
+        """Free what is spare."""
+        self._rooms.clear()
+
+    def make(self, bound: list[Bound]) -> DeviceMemory:
+        """Return memory that holds all bindings."""
+        while self._rooms and is_on("spare memory"):
+            room = self._rooms.pop()
+            if room.holds(bound):
+                parts = [room.memory.part(each) for each in bound]
+                _copy([(part, each.data) for part, each in zip(parts, bound, strict=True) if each.writable], False)
+                _check_borrowed(bound, parts)
+                return self._used(room)
+        memory = make_device_memory(bound)
+        return self._used(_Room(memory, bound)) if memory.words.nbytes >= _SPARED else memory
+
+    def _used(self, room: _Room) -> DeviceMemory:
+        """Return memory in this room, which comes back when nothing uses it any more."""
+        words = np.frombuffer(
+            memoryview(room.memory.words), np.uint32
+        )  # no view of an array: views of it keep it alive
+        weakref.finalize(words, self._rooms.append, room).atexit = False
+        return DeviceMemory(room.memory.places, words)
+
+
+@frozen
+class _Room:
+    """Memory, and the bindings that it was made for."""
+
+    memory: DeviceMemory
+    bound: list[Bound]
+
+    def holds(self, bound: list[Bound]) -> bool:
+        """Whether it has room for these bindings, and the contents of those that are read-only."""
+        return len(bound) == len(self.bound) and all(
+            old.variable.name == new.variable.name
+            and old.writable == new.writable
+            and len(old.data) == len(new.data)
+            and (new.writable or old.data is new.data)
+            for old, new in zip(self.bound, bound, strict=True)
+        )
+
+
 def make_device_memory(bound: list[Bound]) -> DeviceMemory:
     """Allocate memory for all bindings and copy their contents."""
     device_memory, pairs = _laid_out(bound)
     is_zeroed = device_memory.words.nbytes > _FRESH
     _copy([p for each, p in zip(bound, pairs, strict=True) if not (is_zeroed and isinstance(each, Blank))], is_zeroed)
+    _check_borrowed(bound, [part for part, _ in pairs])
     return device_memory
 
 
 def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
     """Copy the bindings. Returns them, and the memory that holds the copies.
 
-    Data of a read-only binding is a view of that memory; a writable one has a copy of its own, too. Where large
-    bindings are zero, as outputs often are, neither takes any memory.
+    Data of a read-only binding is a view of that memory. A writable one has a copy of its own, too; a large one is
+    borrowed instead. Where large bindings are zero, as outputs often are, neither takes any memory.
     """
     device_memory, pairs = _laid_out(bound)
     is_zeroed = device_memory.words.nbytes > _FRESH
@@ -66,12 +131,51 @@ def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
     kept: list[Bound] = []
     copied = [*pairs]
     for each, (part, data) in zip(bound, pairs, strict=True):
+        if each.writable and len(data) >= BORROWED and data.view(np.bool_).any():
+            kept.append(_borrowed(each))
+            continue
         if each.writable:
             part = make(len(data), np.uint8)
             copied.append((part, data))
         kept.append(each.with_data(part))
     _copy(copied, is_zeroed)
     return kept, device_memory
+
+
+def seal(bound: list[Bound]) -> None:
+    """Note the checksums of what was borrowed, before its owner may change it.
+
+    Later runs of the dispatch check them.
+    """
+    for number, each in enumerate(bound):
+        if isinstance(each, Borrowed):
+            bound[number] = replace(each, checksum=_checksum(each.data))
+
+
+def _borrowed(each: Bound) -> Bound:
+    return Borrowed(each.variable, each.type, each.key, each.given, each.data)
+
+
+def _check_borrowed(bound: list[Bound], copies: list[Bytes]) -> None:
+    """Raise `WgslError` where bytes that were just copied are not those that were borrowed."""
+    for each, copy in zip(bound, copies, strict=True):
+        if isinstance(each, Borrowed) and each.checksum is not None and _checksum(copy) != each.checksum:
+            message = f"{each.variable.name} has changed since the run, which kept no copy of its {len(copy):,} bytes"
+            hint = "change it after the last use of the run, or give the run a copy"
+            raise fail("binding-changed", message, None, hint=hint)
+
+
+def _checksum(data: Bytes) -> int:
+    """Return a checksum of bytes: of its parts, by as many threads as there are processors."""
+    sums = [0] * -(-len(data) // _CHECKED)
+    left = iter(range(len(sums)))
+
+    def work() -> None:
+        for number in left:
+            sums[number] = crc32(data[number * _CHECKED : (number + 1) * _CHECKED])
+
+    run_on_threads(work, processors())
+    return hash(tuple(sums))
 
 
 def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes]]]:

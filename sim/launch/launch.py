@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bindings.binding import Bound, Key
+from ..bindings.binding import Bound, Key, is_bytes
 from ..bindings.texture_arrays import BoundTexture
 from ..codegen.interleaved import narrows_in_loops
 from ..codegen.loops import may_wait
@@ -26,7 +26,7 @@ from ..mechanisms import is_on
 from ..models import Device
 from ..wgsl import types as t
 from ..wgsl.typed import Variable
-from .device_memory import DeviceMemory, make_device_memory
+from .device_memory import BORROWED, DeviceMemory, make_device_memory
 from .launch_cache import LAUNCH_SETUPS
 from .long_loops import UNLIMITED, WORK, LongLoops, Stopped
 from .machine_arrays import MachineArrays, units_of
@@ -128,9 +128,8 @@ class Launch:
         self.race_shadow = LaunchShadow(program, self._setup.watched, self._places, words)
 
     def output(self, bound: Bound) -> Any:
-        """Return the contents of a binding as NumPy data."""
-        start = self._places[bound.variable.name]
-        return bound.output(self.storage.view(np.uint8)[start : start + len(bound.data)])
+        """Return the contents of a binding in the form in which it was given."""
+        return bound.output(self.device_memory.part(bound))
 
     def writer(self, bound: Bound, byte: int) -> int | None:
         """Return the last invocation that stored to this byte, counted through the grid; None if there is none."""
@@ -192,8 +191,20 @@ class Launch:
         return self.count * self._lanes
 
     def outputs(self) -> dict[Key, Any]:
-        """Return the contents of every writable binding, by the key it was passed with."""
-        return {b.key: self.output(b) for b in self._bound if b.writable}
+        """Return the contents of every writable binding, by the key it was passed with.
+
+        Large ones are views where they are most of the memory: a copy would take as much again.
+        """
+        writable = [b for b in self._bound if b.writable]
+        size = sum(len(b.data) for b in writable)
+        if size < BORROWED or 2 * size < self.storage.nbytes:
+            return {b.key: self.output(b) for b in writable}
+        views = self.views()
+        return {b.key: self.output(b) if is_bytes(b.given) else views[b.key] for b in writable}
+
+    def views(self) -> dict[Key, NDArray[Any]]:
+        """Return views of the elements of every writable binding, by the key it was passed with."""
+        return {b.key: b.view(self.device_memory.part(b)) for b in self._bound if b.writable}
 
     def variable_of(self, key: Key) -> str:
         """Return the name of the variable that was passed with this key."""

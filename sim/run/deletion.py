@@ -18,7 +18,7 @@ def orders_atomics(dispatch: Dispatch, barrier: SourceSite) -> bool:
     launch, outcome = dispatch.run(frozenset())
     without = _without(dispatch, barrier, rerun_budget(launch, outcome))
     again, after = without.run(frozenset())
-    if after.finished < outcome.finished or any(differences(launch.outputs(), again.outputs())):
+    if after.finished < outcome.finished or any(differences(launch.views(), again.views())):
         return True
     return not _unordered(without, again, after) <= _unordered(dispatch, launch, outcome)
 

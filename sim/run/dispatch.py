@@ -24,10 +24,11 @@ from ..codegen.interleaved import MIN_SPEEDUP, interleaving_speedup
 from ..codegen.program import Program
 from ..dump import Stages
 from ..fast_dataclass import frozen
+from ..findings.races import RACES
 from ..findings.runner import Changes
 from ..instrument.shadows import Shadow
 from ..ir.rounding import Rounding
-from ..launch.device_memory import DeviceMemory
+from ..launch.device_memory import DeviceMemory, SpareMemory
 from ..launch.launch import Launch, RunOptions
 from ..launch.long_loops import Stopped
 from ..launch.partition import Outcome
@@ -80,8 +81,8 @@ class Dispatch:
     """Everything that determines a run.
 
     `programs`: those of runs without changed options, by probes, with the options; `ready_memory`: memories that hold
-    the bindings already, for the first runs; `stops`: how runs without probes were stopped in a loop; `units`: those
-    that had to take turns so that it ended.
+    the bindings already, for the first runs; `spare_memory`: what the others use; `stops`: how runs without probes were
+    stopped in a loop; `units`: those that had to take turns so that it ended.
     """
 
     pipeline: Pipeline
@@ -93,6 +94,7 @@ class Dispatch:
         default_factory=lambda: dict[frozenset[str], tuple[RunOptions, Program]]()
     )
     ready_memory: list[DeviceMemory] = field(default_factory=lambda: list[DeviceMemory]())
+    spare_memory: SpareMemory = field(default_factory=SpareMemory)
     stops: list[Stopped] = field(default_factory=lambda: list[Stopped]())
     units: list[str] = field(default_factory=lambda: list[str]())
 
@@ -134,7 +136,7 @@ class Dispatch:
         nor an address."""
         bound = [vary(b) if self.influence.only_data(b.variable.name) else b for b in self.bound]
         changed = [new.variable.name for old, new in zip(self.bound, bound, strict=True) if old is not new]
-        return self.with_(bound=bound), changed
+        return self.with_(bound=bound, spare_memory=SpareMemory()), changed
 
     @property
     def rounding(self) -> Rounding:
@@ -193,6 +195,8 @@ class Dispatch:
     def _run(
         self, how: RunOptions, probes: frozenset[str], progress: Callable[[int, int], None] | None
     ) -> tuple[Launch, Outcome]:
+        if self.lanes * self._count(how) == 1:
+            probes -= RACES  # a single invocation has no other to race with
         program, changed = self.program(probes, how), dict[str, Any]()
         if program.waits and how.schedule == LOCKSTEP:
             changed["workgroups_per_batch"] = 1  # else one waits for another in lockstep with it
@@ -203,7 +207,7 @@ class Dispatch:
         past = history_of(program, self.bound, self.grid, how)
         if past.one_thread:
             how = replace(how, threads=1)
-        device_memory = self.ready_memory.pop() if self.ready_memory and is_on("ready memory") else None
+        device_memory = self._device_memory()
         without_probes = partial(self._stopped, how) if program.probe_names else None
         launch = Launch(program, self.bound, self.grid, self.device, how, device_memory, without_probes)
         if past.interleaved is None:
@@ -217,7 +221,7 @@ class Dispatch:
             if not wide.depends_on_order or outcome.stopped is not None:
                 return wide, outcome
             past.interleaved = 0
-            launch = Launch(program, self.bound, self.grid, self.device, how)
+            launch = Launch(program, self.bound, self.grid, self.device, how, self._device_memory())
         begun = perf_counter()
         outcome = launch.run(progress)
         past.seconds = perf_counter() - begun
@@ -225,9 +229,14 @@ class Dispatch:
         if launch.stores_overlap and outcome.stopped is None:
             past.stores_overlap = True
             how = replace(how, threads=1)
-            launch = Launch(program, self.bound, self.grid, self.device, how, None, without_probes)
+            launch = Launch(program, self.bound, self.grid, self.device, how, self._device_memory(), without_probes)
             outcome = launch.run()
         return launch, outcome
+
+    def _device_memory(self) -> DeviceMemory:
+        """Return memory that holds the bindings."""
+        is_ready = self.ready_memory and is_on("ready memory")
+        return self.ready_memory.pop() if is_ready else self.spare_memory.make(self.bound)
 
     def program(self, probes: frozenset[str], how: RunOptions | None = None) -> Program:
         """Return the program of a run with these probes."""

@@ -19,7 +19,7 @@ from ..findings.races import note_limit
 from ..findings.suppressions import suppress
 from ..front_end import check
 from ..launch import schedules as orders
-from ..launch.device_memory import snapshot
+from ..launch.device_memory import seal, snapshot
 from ..launch.launch import RunOptions
 from ..launch.long_loops import UNLIMITED, WORK
 from ..launch.machine_arrays import POLICIES
@@ -142,6 +142,8 @@ class Prepared:
         tried: tuple[Cure, ...] = ()
         if self._cures and outcome.finished == launch.count:
             findings, tried = cured(dispatch, names, measured, findings, silenced)
+        dispatch.spare_memory.free()
+        seal(dispatch.bound)
         return Run(
             note_limit(findings, outcome),
             silenced,
@@ -230,7 +232,9 @@ def dispatch_of(
         budget=budget,
         workgroups=workgroups,
     )
-    return prepared.dispatch(bindings)
+    dispatch = prepared.dispatch(bindings)
+    seal(dispatch.bound)
+    return dispatch
 
 
 def dump_stage(stage: str, dispatch: Dispatch, probes: str | Sequence[str] = "all") -> str:

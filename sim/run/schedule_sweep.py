@@ -14,7 +14,7 @@ from itertools import accumulate, count
 from math import prod
 from time import perf_counter
 
-from ..bindings.binding import Key, Output
+from ..bindings.binding import Key
 from ..fast_dataclass import entity, sealed
 from ..findings.atomic_order import blame
 from ..findings.finding import Finding
@@ -127,7 +127,7 @@ class _Seen:
     endless: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
-        self._before: dict[Key, Output] = self.launch.outputs()
+        self._before = self.launch.views()
         self._grids: dict[Key, tuple[int, int, int]] = {}
 
     def add(self, name: str) -> None:
@@ -139,7 +139,7 @@ class _Seen:
         if after.finished < self.outcome.finished:
             self.endless.append(name)
             return
-        found = dict(differences(self._before, again.outputs()))
+        found = dict(differences(self._before, again.views()))
         self.differing += [name] if found else []
         for key, words in found.items():
             self.changes.setdefault(key, (name, words))
@@ -161,7 +161,7 @@ class _Seen:
             smaller = self.dispatch.with_(grid=grid)
             (before, first), (after, second) = (self._run(each, smaller) for each in ("lockstep", name))
             if first.finished == second.finished == prod(grid) and key in dict(
-                differences(before.outputs(), after.outputs())
+                differences(before.views(), after.views())
             ):
                 return grid
         return self.dispatch.grid

@@ -76,9 +76,9 @@ def test_a_rerun_has_a_budget_and_one_thread_and_may_have_no_end() -> None:
 
     def rerun(probes: frozenset[str], **changes: Any) -> Any:
         asked.append(changes)
-        return SimpleNamespace(count=2, outputs=dict), SimpleNamespace(finished=2 if "policy" in changes else 1)
+        return SimpleNamespace(count=2, views=dict), SimpleNamespace(finished=2 if "policy" in changes else 1)
 
-    launch: Any = SimpleNamespace(options=SimpleNamespace(budget=1 << 20), count=2, outputs=dict)
+    launch: Any = SimpleNamespace(options=SimpleNamespace(budget=1 << 20), count=2, views=dict)
     judge = Judge(cast(Any, SimpleNamespace(run=rerun)), launch, cast(Any, SimpleNamespace(jumps=10)), Effort(0.0))
     reruns_of: tuple[Any, ...] = ({"schedule": LOCKSTEP}, {"policy": "zero"})
     results = [judge._result(Rerun("", changes, 0)) for changes in reruns_of]

@@ -16,7 +16,7 @@ from bankshot.sim.launch.schedules import LOCKSTEP
 
 def launch(workgroups: int, size: int, *, subgroup: int = 32, waits: bool = False, y: int = 0) -> Launch:
     """What the choice of orders reads of a launch; `y` is the content of its output."""
-    of = {"count": workgroups, "invocations": workgroups * size, "outputs": lambda: {"y": np.full(4, y, np.uint32)}}
+    of = {"count": workgroups, "invocations": workgroups * size, "views": lambda: {"y": np.full(4, y, np.uint32)}}
     device, program = SimpleNamespace(subgroup_size=subgroup), SimpleNamespace(waits=waits)
     return cast(Launch, SimpleNamespace(**of, device=device, program=program))
 
