@@ -166,10 +166,16 @@ def test_a_finding_shows_each_device_its_driver_and_spread(tables):
     tables({GPU: times(10, 5, spread=1), CPU: times(3, 6)})
     decision = timing.decide(PAIRS, timing.faster, "n loads", "000.6d")
     assert (
-        "on a GPU (driver 1) edited: 2 (1.5 to 2.75); on a CPU (driver 3) edited: 0.5 (0.5 to 0.5)" in decision.finding
+        "on a GPU (driver 1) edited: 2 (1.5 to 2.75); on a CPU (driver 3) edited: 0.5 (0.5 to 0.5); "
+        "one GPU is one GPU, and processors that run shaders decide nothing" in decision.finding
     )
-    assert decision.finding.endswith("one GPU is one GPU")
     assert decision.figures == {"times_as_fast": {"a GPU": {"edited:": 2}, "a CPU": {"edited:": 0.5}}}
+    tables({GPU: times(10, 5, spread=1)})
+    assert timing.decide(PAIRS, timing.faster, "n loads", "000.6d").finding.endswith("; one GPU is one GPU")
+
+
+def test_the_name_of_an_adapter_goes_without_what_is_in_brackets():
+    assert str(timing.Adapter("llvmpipe (LLVM 15, 256 bits)", "CPU", "Mesa 22")) == "llvmpipe (Mesa 22)"
 
 
 @pytest.mark.parametrize("claim", TIMED, ids=lambda claim: claim.id)

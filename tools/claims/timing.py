@@ -33,6 +33,7 @@ COLUMNS: tuple[str, ...] = (
     "p90_us",
 )
 CAVEAT = "one GPU is one GPU"
+WITH_PROCESSORS = "one GPU is one GPU, and processors that run shaders decide nothing"
 
 
 @frozen
@@ -109,6 +110,10 @@ class Adapter:
     name: str
     kind: str  # CPU, DiscreteGPU, …
     driver: str
+
+    def __str__(self) -> str:
+        name, _, _ = self.name.partition(" (")
+        return f"{name} ({self.driver})"
 
     @property
     def decides(self) -> bool:
@@ -193,12 +198,13 @@ def decide(pairs: Sequence[Pair], rule: Rule, counts: str, claim: str, **figures
         found = ratios(pairs, times)
         if found is None:
             continue
-        shown.append(f"on {adapter.name} ({adapter.driver}) {words(found)}")
+        shown.append(f"on {adapter} {words(found)}")
         by_adapter[adapter.name] = {name: each.median for name, each in found.items()}
         if adapter.decides:
             verdicts.append(rule(list(found.values())))
     figures = {**figures, "times_as_fast": by_adapter}
-    said = f"{said}; times as fast, measured {'; '.join(shown)}; {CAVEAT}" if shown else said
+    caveat = CAVEAT if len(verdicts) == len(shown) else WITH_PROCESSORS
+    said = f"{said}; times as fast, measured {'; '.join(shown)}; {caveat}" if shown else said
     if not verdicts:
         return Decision(Verdict.UNDECIDABLE, said, figures, needs(claim))
     verdict = verdicts[0] if len(set(verdicts)) == 1 else Verdict.PARTLY
