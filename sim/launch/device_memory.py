@@ -172,7 +172,7 @@ def _checksum(data: Bytes) -> int:
 
     def work() -> None:
         for number in left:
-            sums[number] = crc32(data[number * _CHECKED : (number + 1) * _CHECKED])
+            sums[number] = crc32(data[number * _CHECKED : (number + 1) * _CHECKED].data)
 
     run_on_threads(work, processors())
     return hash(tuple(sums))
