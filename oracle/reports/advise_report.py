@@ -273,16 +273,16 @@ def advised_entry(result: AdviceReport) -> Entry:
         **case_entry(result.case),
         "device": result.device,
         "ok": result.ok,
-        "arrays": [_entry(advice) for advice in result.advice],
+        "arrays": [_entry(advice, result) for advice in result.advice],
         "strides": [{"line": s.site.line, "name": s.site.variable, "bytes": s.bytes} for s in result.strides],
         "residency": [asdict(each) for each in result.residency],
-        "predicted_us": list(result.predicted_us),
+        **_predicted(result.predicted_us, result),
         "predicted_on": result.timed_as and {"device": result.timed_as.name, "calibrated": result.timed_as.calibrated},
         "limiter": result.limiter,
         "cost": [place.entry() for place in _costs(result)],
-        "together": result.together and _trial(result.together),
-        "fewest_wavefronts": result.fewest and _trial(result.fewest),
-        "rewrites": [_rewritten(each) for each in result.rewrites],
+        "together": result.together and _trial(result.together, result),
+        "fewest_wavefronts": result.fewest and _trial(result.fewest, result),
+        "rewrites": [_rewritten(each, result) for each in result.rewrites],
         "diff": "" if result.written else unified(result.patch),
         "unmapped": list(result.patch.unmapped),
         "written": list(result.written),
@@ -290,19 +290,29 @@ def advised_entry(result: AdviceReport) -> Entry:
     }
 
 
-def _entry(advice: Advice) -> Entry:
+def _predicted(us: float | tuple[float, ...] | None, result: AdviceReport) -> Entry:
+    """Predicted times in microseconds; relative to the text as written, if the device was not calibrated."""
+    if result.timed_as is None or result.timed_as.calibrated:
+        return {"predicted_us": list(us) if isinstance(us, tuple) else us}
+    written, *_ = result.predicted_us
+    if isinstance(us, tuple):
+        return {"predicted_us": [], "predicted_relative": [each / written for each in us]}
+    return {"predicted_us": None, "predicted_relative": None if us is None else us / written}
+
+
+def _entry(advice: Advice, result: AdviceReport) -> Entry:
     return {
         "array": advice.array,
         "pitch": advice.pitch,
         "exact": advice.exact,
         "sites": [{"file": s.span.place.file, "line": s.line, "kind": s.kind} for s in advice.sites],
-        "written": _trial(advice.written),
-        "best": _trial(advice.best),
-        "trials": [_trial(trial) for trial in advice.trials],
+        "written": _trial(advice.written, result),
+        "best": _trial(advice.best, result),
+        "trials": [_trial(trial, result) for trial in advice.trials],
     }
 
 
-def _trial(trial: Trial) -> Entry:
+def _trial(trial: Trial, result: AdviceReport) -> Entry:
     return {
         "pitch": trial.pitch,
         "swizzle": trial.swizzle and trial.swizzle.text("index"),
@@ -313,18 +323,18 @@ def _trial(trial: Trial) -> Entry:
         "by_site": list(trial.sites),
         "same_sectors": trial.same_sectors,
         "same_outputs": trial.same_outputs,
-        "predicted_us": trial.us,
+        **_predicted(trial.us, result),
         "refused": trial.refused,
     }
 
 
-def _rewritten(each: Rewritten) -> Entry:
+def _rewritten(each: Rewritten, result: AdviceReport) -> Entry:
     return {
         "words": each.words,
         "workgroup_memory_bytes": each.bytes,
         "shared_wavefronts": each.wavefronts,
         "excess": each.excess,
         "global_sectors": each.sectors,
-        "predicted_us": each.us,
+        **_predicted(each.us, result),
         "refused": each.refused,
     }

@@ -32,7 +32,7 @@ class CostPlace:
     of `excess`. `share`: of the excess of this resource in the run; `weight`: of all passes. `why` says how the excess
     arises, `help` what removes it. `lines`: how many lines of the file it stands for, of which this is the worst.
     `saved_us`: the predicted time without the excess is shorter by this; None where the device's costs are not known.
-    `weight` is then its part of the predicted time."""
+    `weight` is then its part of the predicted time. `claimed`: the device was calibrated."""
 
     file: str
     line: int
@@ -46,6 +46,7 @@ class CostPlace:
     help: str
     lines: int = 1
     saved_us: float | None = None
+    claimed: bool = True
 
     @property
     def at(self) -> str:
@@ -63,8 +64,11 @@ class CostPlace:
         return f"{self.share:.0%} of the {self.resource}"
 
     def entry(self) -> dict[str, Any]:
-        """The place as JSON-like values."""
-        return asdict(self)
+        """The place as JSON-like values, with microseconds only where they are a claim."""
+        entry = asdict(self)
+        if not entry.pop("claimed"):
+            entry["saved_us"] = None
+        return entry
 
 
 def cost_places(run: Run, most: int = MOST) -> tuple[CostPlace, ...]:
@@ -84,7 +88,7 @@ def _timed(run: Run, places: Iterable[CostPlace]) -> Iterator[CostPlace]:
 
     for place in places:
         us = saving(run, _CHANGES[place.resource], place.share)
-        yield replace(place, saved_us=us, weight=us / run.predicted_time.us)
+        yield replace(place, saved_us=us, weight=us / run.predicted_time.us, claimed=run.device.calibrated)
 
 
 def line_shares(run: Run) -> dict[tuple[str, int], float]:

@@ -72,10 +72,26 @@ def _roofline(run: Run) -> list[str]:
 
 
 def prediction_entry(run: Run) -> dict[str, Any]:
-    """The entry `predicted_time`: microseconds with bounds, parts by unit, and savings; no entry without costs."""
+    """The entry `predicted_time`: microseconds with bounds, parts by unit, and savings; no entry without costs.
+
+    Of a device that was not calibrated: a number without a unit, to rank runs on the same device, and shares of it.
+    """
     found = _prediction(run)
     if found is None:
         return {}
+    if not found.calibrated:
+        ranked = {
+            "relative": found.us,
+            "limiter": found.limiter,
+            "shares": {unit: us / found.us for unit, us in found.parts.items()},
+            "savings": {change: us / found.us for change, us in run.time_savings.items()},
+            "lines": [
+                {"file": line.file, "line": line.line, "share": line.share, "limiter": line.limiter}
+                for line in run.line_times
+            ],
+            "calibrated": False,
+        }
+        return {"predicted_time": ranked}
     entry = {
         "us": found.us,
         "low": found.low,

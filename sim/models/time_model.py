@@ -14,7 +14,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from ..fast_dataclass import frozen, sealed
-from .costs import MeasuredCosts
+from .costs import Cost, MeasuredCosts
 from .device import Device
 from .roofline import Level
 
@@ -86,6 +86,20 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "latency_issue": ("", 1.0),
     "latency_loop": ("an iteration with a shorter body", 50.0),
 }
+
+
+_BEGIN = {
+    name: Cost(value, None, "not published: the value that a fit begins with") for name, (_, value) in COSTS.items()
+}
+
+
+def completed(costs: MeasuredCosts) -> MeasuredCosts:
+    """Return published costs with those that a fit begins with for what was not published.
+
+    Costs that were measured stay as they are, because a time that they claim cannot rest on a guess.
+    """
+    published = bool(costs.costs) and not costs.calibrated
+    return replace(costs, costs={**_BEGIN, **costs.costs}) if published else costs
 
 
 # They take a unit of their own, besides the slot in which they issue.
@@ -174,7 +188,7 @@ CHANGES = {"no bank conflicts": Work.without_conflicts, "coalesced accesses": Wo
 
 def predict(work: Work, device: Device) -> Prediction:
     """Predict the time of a dispatch. Raises `MissingCost` for a device whose costs are not known, ValueError for one
-    without a number of cores."""
+    without a number of cores. See `completed` for a device of which some costs were published."""
     values, cores = _costs(device)
     found, by_unit = predicted_us(work, values, cores)
     us, error = float(found), values["error_90"]
@@ -199,7 +213,7 @@ def memory_levels(work: Work, device: Device) -> list[Level]:
 
 def _costs(device: Device) -> tuple[dict[str, float], int]:
     """Return the costs of a device and its cores."""
-    costs = device.costs or MeasuredCosts({})
+    costs = completed(device.costs or MeasuredCosts({}))
     if device.cores is None:
         raise ValueError(f"device {device.name} has no number of cores, so no time can be predicted")
     return {name: costs.value(name) for name in COSTS}, device.cores

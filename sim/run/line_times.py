@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..fast_dataclass import sealed
 from ..models.costs import MeasuredCosts
-from ..models.time_model import SPECIAL
+from ..models.time_model import SPECIAL, completed
 from ..performance.instruction_costs import STEPS
 from .site import Site
 
@@ -47,8 +47,9 @@ class LineTime:
 
 def line_times(run: Run) -> list[LineTime]:
     """Return the time of each line that takes some, the longest first. Raises `MissingCost` as a prediction does."""
-    prediction, costs = run.predicted_time, run.device.costs
-    assert costs is not None  # there is a prediction
+    prediction = run.predicted_time
+    assert run.device.costs is not None  # there is a prediction
+    costs = completed(run.device.costs)
     found: dict[Line, dict[str, float]] = defaultdict(dict)
     for unit, us in prediction.parts.items():
         weights = _WEIGHTS[unit](run, costs) if unit in _WEIGHTS else {}

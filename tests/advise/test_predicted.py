@@ -76,6 +76,14 @@ def test_a_device_that_was_not_calibrated_shows_a_ratio_and_no_time(shader: Path
     assert line.split("; ")[0].endswith("predicted time on mine: for ranking only, the device was not calibrated")
     assert line.endswith(" of that as written")
     assert "us" not in line.split()
+    (case,) = json.loads(advise(shader, str(tmp_path / "mine.toml"), "--json"))["cases"]
+    assert case["predicted_us"] == []
+    assert case["predicted_relative"][0] == 1.0 > case["predicted_relative"][1]
+    trials = [case["arrays"][0][which] for which in ("written", "best")]
+    assert [(trial["predicted_us"], trial["predicted_relative"]) for trial in trials] == [
+        (None, 1.0),
+        (None, case["predicted_relative"][1]),
+    ]
 
 
 def made(*figures: tuple[float | None, int]) -> Advice:

@@ -11,8 +11,15 @@ from bankshot.sim.device_files.figures import FIGURES
 
 FOLDER = Path(device_files.__file__).parent / "profiles"
 
-# From the tables of the documents that the files name: subgroups, threads, workgroups and registers of a core.
-PUBLISHED = {"a100": (64, 2048, 32, 65536), "l40": (48, 1536, 24, 65536)}
+# From the tables of the documents that the files name: subgroups, threads, workgroups and registers of a core. The
+# registers of two cores of RDNA fill 512 and 768 KiB, those of a core of an M1 208 KiB.
+PUBLISHED = {
+    "a100": (64, 2048, 32, 65536),
+    "l40": (48, 1536, 24, 65536),
+    "rx-6900-xt": (32, 1024, 32, 512 * 1024 // 2 // 4),
+    "rx-7900-xtx": (32, 1024, 32, 768 * 1024 // 2 // 4),
+    "apple-m1": (96, 3072, 32, 208 * 1024 // 4),
+}
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -32,7 +39,12 @@ def test_published_figures(name):
     assert "measured" not in {mark for source in data["sources"].values() for mark in source}
 
 
+def test_all_profiles_but_the_calibrated_one_are_published_ones():
+    assert {*shipped()} == {*PUBLISHED, "nvidia-h200"}
+
+
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_peaks_of_the_base_are_not_those_of_another_gpu(name):
-    assert (find(name).cores, find(name).peak_flops) == (None, None)
+    flops = 8 * 128 * 2 * 1.278e9 if name == "apple-m1" else None  # cores, lanes, a product and a sum, Hz
+    assert find(name).peak_flops == (flops and pytest.approx(flops, rel=0.001))
     assert find(name).peak_bandwidth in (None, 1.55e12)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bankshot.sim.models import Cost, MeasuredCosts, MissingCost, get
-from bankshot.sim.models.time_model import COSTS, Work, memory_levels, predict, predicted_us
+from bankshot.sim.models.time_model import COSTS, Work, completed, memory_levels, predict, predicted_us
 
 IDLE = Work(
     workgroups=20,
@@ -133,6 +133,26 @@ def test_parts_add_up() -> None:
     work = replace(IDLE, issued={"fp32": 9_000.0}, wavefronts=7_000.0, load_lines=8_000.0)
     total, parts = predicted_us(work, {**FREE, "issue_fp32": 1.0, "wavefront": 1.0, "load_line": 1.0}, CORES)
     assert math.isclose(sum(parts.values()), total)
+
+
+def test_a_published_cost_ranks_beside_those_that_a_fit_begins_with() -> None:
+    known = {"wavefront": Cost(3.0, None, "a paper")}
+    published = MeasuredCosts(known, calibrated=False)
+    assert {name: cost.value for name, cost in completed(published).costs.items()} == {
+        **{name: begin for name, (_, begin) in COSTS.items()},
+        "wavefront": 3.0,
+    }
+    assert completed(published).costs["wavefront"] == known["wavefront"]
+    assert completed(published).costs["dram_byte"].source == "not published: the value that a fit begins with"
+    found = predict(IDLE, get("nvidia").with_(cores=CORES, costs=published))
+    assert (found.calibrated, found.parts["launch"]) == (False, 1.0)
+
+
+@pytest.mark.parametrize("costs", [MeasuredCosts({"wavefront": Cost(3.0, None, "timed")}), MeasuredCosts({}, False)])
+def test_measured_costs_and_those_of_nothing_are_not_completed(costs: MeasuredCosts) -> None:
+    assert completed(costs) is costs
+    with pytest.raises(MissingCost, match="clock_mhz"):
+        predict(IDLE, get("nvidia").with_(cores=CORES, costs=costs))
 
 
 def test_a_device_without_costs_or_cores_has_no_time() -> None:

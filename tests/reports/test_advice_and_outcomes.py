@@ -250,7 +250,7 @@ def test_a_report_with_a_better_layout(shown):
         "by_site": [1], "same_sectors": True, "same_outputs": True, "refused": None,
         "predicted_us": None,
     }  # fmt: skip
-    assert advise_report._trial(SWIZZLED)["swizzle"] == "index ^ 1"
+    assert advise_report._trial(SWIZZLED, AdviceReport(CASE, None, "nvidia", (), ()))["swizzle"] == "index ^ 1"
 
 
 def test_a_report_of_files_that_were_changed(shown):

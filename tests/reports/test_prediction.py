@@ -102,10 +102,19 @@ def test_the_command_runs_a_device_with_costs_with_any_probes(tmp_path: Path, pr
 
 def test_a_device_that_was_not_calibrated_claims_no_time(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('base = "nvidia-h200"\nname = "mine"\ncores = 60\n')
-    first, parts = prediction_words(run(tmp_path / "mine.toml"))[:2]
+    found = run(tmp_path / "mine.toml")
+    first, parts = prediction_words(found)[:2]
     assert "for ranking only" in first
     assert "us" not in first.split()
     assert parts.startswith("by unit: ")
+    entry = prediction_entry(found)["predicted_time"]
+    assert entry.keys() == {"relative", "limiter", "shares", "savings", "lines", "calibrated"}
+    assert (entry["limiter"], entry["calibrated"]) == ("workgroup memory", False)
+    assert sum(entry["shares"].values()) == pytest.approx(1.0)
+    assert entry["lines"][0].keys() == {"file", "line", "share", "limiter"}
+    assert 0.5 < entry["savings"]["no bank conflicts"] < 1  # of the time, which 32-way conflicts take
+    assert {place.entry()["saved_us"] for place in cost_places(found)} == {None}
+    assert all(place.entry()["saved_us"] > 0 for place in cost_places(run("nvidia-h200")))
 
 
 def test_costs_that_lack_one_are_an_error_that_names_it(tmp_path: Path) -> None:
