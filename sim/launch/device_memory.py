@@ -85,9 +85,7 @@ class SpareMemory:
 
     def _used(self, room: _Room) -> DeviceMemory:
         """Return memory in this room, which comes back when nothing uses it any more."""
-        words = np.frombuffer(
-            memoryview(room.memory.words), np.uint32
-        )  # no view of an array: views of it keep it alive
+        words = np.frombuffer(room.memory.words.data, np.uint32)  # not a view of an array, so that its views keep it
         weakref.finalize(words, self._rooms.append, room).atexit = False
         return DeviceMemory(room.memory.places, words)
 
