@@ -12,6 +12,7 @@ from dataclasses import field
 
 from ..fast_dataclass import entity
 from ..ir import ir
+from ..ir.access import Access
 from ..ir.ir import Region, Slot, Value
 from ..ir.lowered import Lowered
 from ..wgsl.source import Span
@@ -23,9 +24,11 @@ _COMMUTES = frozenset(("add_u32", "sub_u32", "load"))
 @entity
 class Influence:
     """The influences in a program. `results`: what the accesses at each place read, and the variable itself if other
-    results of it change what atomic operations leave; `deciding`: conditions and addresses."""
+    results of it change what atomic operations leave; `units`: the access that loads a value, and its unit; `deciding`:
+    conditions and addresses."""
 
     results: dict[Span, set[Node]] = field(default_factory=dict[Span, set[Node]])
+    units: dict[Node, tuple[Access, int]] = field(default_factory=dict[Node, tuple[Access, int]])
     deciding: set[Node] = field(default_factory=set[Node])
     _uses: dict[Node, set[Node]] = field(default_factory=dict[Node, set[Node]])
 
@@ -43,6 +46,13 @@ class Influence:
     def variables(self, nodes: Iterable[Node]) -> frozenset[str]:
         """Return the names of the variables that any of these nodes influences."""
         return frozenset(node for node in self.of(nodes) if isinstance(node, str))
+
+    def may_load(self, node: Node, stores: Iterable[Access]) -> bool:
+        """Whether a value may have been loaded from where one of these accesses stores."""
+        if node not in self.units:
+            return True
+        access, unit = self.units[node]
+        return any(access.may_overlap(unit, each) for each in stores)
 
     def only_data(self, variable: str) -> bool:
         """Whether the values of a variable are loaded, and influence neither a branch nor an address."""
@@ -102,6 +112,9 @@ class _Walk:
                 add(result, [index, *block.slots])
             case ir.Load(results=results, address=address, access=access, site=site):
                 self._reads(results, self._name(access), address, site)
+                loaded = self.lowered.accesses[access]
+                if len(results) == loaded.units:
+                    self.found.units.update((each, (loaded, unit)) for unit, each in enumerate(results))
             case ir.Store(values=values, address=address, access=access):
                 self._writes(self._name(access), address, [*values, *under])
             case ir.Atomic(results=results, args=args, address=address, access=access, site=site):

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ..analysis.influence import Influence, Node
 from ..bindings.binding import Key
 from ..fast_dataclass import frozen
+from ..ir.access import Access
 from ..ir.sites import SourceSite
 from ..launch.launch import Filling, Launch
 from ..launch.partition import Outcome
@@ -42,6 +43,7 @@ _Question = tuple[str, Filling]  # `Kind.replay`, and the part of workgroup memo
 _ORDERS: _Question = "schedules", Filling()
 _WATCHED = 2  # times the work of a run that watches for races
 _NOT_TRIED = "was not tried: it takes too long without --thorough"
+_NO_INFLUENCE = "no output depends on it"
 _NOT_JUDGED = f"whether it changes an output {_NOT_TRIED}"
 _SLACK = 1000  # backward jumps that a rerun may make beyond four times those of the first run
 
@@ -86,7 +88,7 @@ class Judge:
         self._effort = effort or Effort.of(launch, outcome)
         self._reruns: dict[_Question, list[Rerun]] = {}
         self._results: dict[_Question, list[_Result]] = {}
-        self._nodes: dict[tuple[str, tuple[Span, ...]], frozenset[Node]] = {}
+        self._nodes: dict[tuple[str, tuple[Span, ...]], frozenset[Node] | None] = {}
         self._outputs = before or launch.views
         self._alone: dict[tuple[int, ...], dict[Key, Elements]] = {}
 
@@ -98,6 +100,9 @@ class Judge:
         kind = KINDS[finding.code]
         if kind.replay is None or finding.verdict is not None:
             return finding
+        if not self._may_show(finding):
+            severity = kind.severity_of("unseen") or finding.severity
+            return replace(finding, verdict="unseen", severity=severity, notes=(*finding.notes, Note(_NO_INFLUENCE)))
         question = kind.replay, loaded(finding, self._launch) if kind.replay == "poison" else Filling()
         change = self._change(question, finding)
         verdict = "unseen" if change is None else "harmful"
@@ -123,19 +128,26 @@ class Judge:
         """Say what the first rerun changes that changes anything the finding influences; None where none does."""
         influence, nodes = self._how.influence(), self._influenced(finding)
         for result in self._results_of(question):
-            if result.endless and (not nodes or nodes & influence.deciding):
+            if result.endless and (nodes is None or nodes & influence.deciding):
                 return Note(f"{result.words}, {NO_END}")
             for key, changed in result.changed.items():
-                if not nodes or self._launch.variable_of(key) in nodes:
+                if nodes is None or self._launch.variable_of(key) in nodes:
                     return Note(f"{result.words}, {changed}")
         return None
 
-    def _influenced(self, finding: Finding) -> frozenset[Node]:
-        """Return what the values influence that a finding leaves open, found once for each place."""
+    def _may_show(self, finding: Finding) -> bool:
+        """Whether an output, or the end of a loop, may depend on what a finding leaves open."""
+        nodes = self._influenced(finding)
+        outputs = (each.variable.name for each in self._launch.writable)
+        return nodes is None or bool(nodes & self._how.influence().deciding) or any(name in nodes for name in outputs)
+
+    def _influenced(self, finding: Finding) -> frozenset[Node] | None:
+        """Return what the values influence that a finding leaves open, found once for each place; None: not known."""
         key = finding.code, tuple(span for _, span in finding.spans)
         if key not in self._nodes:
             influence = self._how.influence()
-            self._nodes[key] = influence.of(open_values(finding, self._launch, influence))
+            values = open_values(finding, self._launch, influence)
+            self._nodes[key] = None if values is None else influence.of(values)
         return self._nodes[key]
 
     def _results_of(self, question: _Question) -> Iterator[_Result]:
@@ -183,7 +195,8 @@ class Judge:
 
     def _with_other_data(self, finding: Finding) -> Finding:
         """Judge a race that changes nothing with other data."""
-        if finding.code != RACE.code or finding.verdict not in ("same-value", "unseen") or self._other is None:
+        judged_again = finding.code == RACE.code and finding.verdict in ("same-value", "unseen")
+        if not judged_again or not self._may_show(finding) or self._other is None:
             return finding
         (other, buffers), again = self._other, replace(finding, verdict=None)
         data = f"with other values in {' and '.join(buffers)}"
@@ -240,15 +253,25 @@ class Judge:
         return next(races, finding)
 
 
-def open_values(finding: Finding, launch: Launch, influence: Influence) -> set[Node]:
-    """Return the values that a finding leaves open: what its loads read, or the variable that its stores change. Empty
+def open_values(finding: Finding, launch: Launch, influence: Influence) -> set[Node] | None:
+    """Return the values that a finding leaves open: what its loads read, or the variable that its stores change. None
     if they are not known."""
     sites = _sites(finding, launch)
     loads = [site for site in sites if site.kind == "load"]
     found: set[Node] = set()
     for span in dict.fromkeys(site.span for site in loads or sites):
         found |= influence.results.get(span, set())
-    return found if loads else found | {site.variable or "" for site in sites}
+    if not loads:
+        return found | {site.variable or "" for site in sites} or None
+    stores = _stores(launch, sites) if finding.code == RACE.code else []
+    return ({each for each in found if influence.may_load(each, stores)} if stores else found) if found else None
+
+
+def _stores(launch: Launch, sites: list[SourceSite]) -> list[Access]:
+    """Return the watched accesses that store at these sites."""
+    program = launch.program
+    probes = [probe for probe in program.race_probes if program.sites[probe.site] in sites]
+    return [program.accesses[probe.access] for probe in probes if program.accesses[probe.access].writes]
 
 
 def _sites(finding: Finding, launch: Launch) -> list[SourceSite]:

@@ -48,6 +48,18 @@ class Access:
     def bytes_per_lane(self) -> int:
         return self.unit * self.units
 
+    def may_overlap(self, unit: int, other: Access) -> bool:
+        """Whether one of its units, by number, may be part of another access to the same variable.
+
+        Where both index an array once, with elements of one size, the unit must lie in the same part of an element. An
+        address that wraps around 2^32 keeps its part if that size is a power of two.
+        """
+        size = self.stride * self.unit
+        if size == 0 or size & (size - 1) or size != other.stride * other.unit:
+            return True
+        first = ((self.offset + unit) * self.unit - other.offset * other.unit) % size
+        return first < other.bytes_per_lane or first + self.unit > size
+
     def elements(self, size: int) -> int:
         """The length of the indexed array, in a variable of `size` bytes."""
         if self.count is not None:

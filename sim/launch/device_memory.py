@@ -73,7 +73,7 @@ class SpareMemory:
 
     def make(self, bound: list[Bound]) -> DeviceMemory:
         """Return memory that holds all bindings."""
-        while self._rooms and is_on("spare memory"):
+        while is_on("spare memory") and self._rooms:
             room = self._rooms.pop()
             if room.holds(bound):
                 parts = [room.memory.part(each) for each in bound]

@@ -127,6 +127,11 @@ class Launch:
         self._without_probes, self._all_end = without_probes, False
         self.race_shadow = LaunchShadow(program, self._setup.watched, self._places, words)
 
+    @property
+    def writable(self) -> list[Bound]:
+        """The bindings that the shader can store to."""
+        return [b for b in self._bound if b.writable]
+
     def output(self, bound: Bound) -> Any:
         """Return the contents of a binding in the form in which it was given."""
         return bound.output(self.device_memory.part(bound))
@@ -195,8 +200,7 @@ class Launch:
 
         Large ones are views where they are most of the memory: a copy would take as much again.
         """
-        writable = [b for b in self._bound if b.writable]
-        size = sum(len(b.data) for b in writable)
+        writable, size = self.writable, sum(len(b.data) for b in self.writable)
         if size < BORROWED or 2 * size < self.storage.nbytes:
             return {b.key: self.output(b) for b in writable}
         views = self.views()
@@ -204,7 +208,7 @@ class Launch:
 
     def views(self) -> dict[Key, NDArray[Any]]:
         """Return views of the elements of every writable binding, by the key it was passed with."""
-        return {b.key: b.view(self.device_memory.part(b)) for b in self._bound if b.writable}
+        return {b.key: b.view(self.device_memory.part(b)) for b in self.writable}
 
     def variable_of(self, key: Key) -> str:
         """Return the name of the variable that was passed with this key."""

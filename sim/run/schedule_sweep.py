@@ -214,8 +214,8 @@ class _Explained:
         if finding.code not in _LEAVE_OPEN or finding.verdict == "same-value":
             return False
         influence = self._seen.dispatch.influence
-        nodes = influence.of(open_values(finding, self._launch, influence))
-        return not nodes or self._launch.variable_of(key) in nodes
+        values = open_values(finding, self._launch, influence)
+        return values is None or self._launch.variable_of(key) in influence.of(values)
 
     def _shown(self, finding: Finding, key: Key) -> Finding:
         """Return a finding with the command that shows the change of an output; no longer unseen, if it was."""

@@ -25,8 +25,8 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) i: u32
     var v = 0u;
 """
 LONG = "for (var k = 0u; k < 3000u; k++) { v = v * 3u + k; }"
-ACROSS = "var old = 0u; if w.x == 0u { old = y[0]; } if at == 70u { y[0] = 1u; } z[at] = v + old * 0u;"
-INSIDE = "t[i] = i; let old = t[63u - i]; z[at] = v + old * 0u;"
+ACROSS = "var old = 0u; if w.x == 0u { old = y[0]; } if at == 70u { y[0] = 1u; } z[at] = v + min(old, 0u);"
+INSIDE = "t[i] = i; let old = t[63u - i]; z[at] = v + min(old, 0u);"
 
 
 def run(body: str, groups: int, **options: Any) -> bankshot.Run:

@@ -203,7 +203,7 @@ def test_reruns_use_spare_memory(monkeypatch):
     made = []
     whole = device_memory.make_device_memory
     monkeypatch.setattr(device_memory, "make_device_memory", lambda bound: made.append(1) or whole(bound))
-    text = SHADER.replace("c[id.x] += a[id.x] ^ b[id.x];", "c[id.x] = a[id.x] + b[0] + 0u * c[id.x / 2u];")
+    text = SHADER.replace("c[id.x] += a[id.x] ^ b[id.x];", "c[id.x] = a[id.x] + b[0] + min(0u, c[id.x / 2u]);")
     arrays = given((300_000, 300_000, 300_000))
 
     def runs():
