@@ -17,6 +17,7 @@ RATIOS = (
     ("simulator, all probes", "Oclgrind, races"),
     ("simulator, plain", "Numba's CUDA simulator"),
     ("simulator, plain", "simulator, one processor"),
+    ("simulator, all probes", "simulator, all probes, one processor"),
     ("a loop, every processor", "a loop, one processor"),
     ("simulator, plain", "simulator, all counters"),
     ("simulator, plain", "simulator, all probes"),

@@ -89,6 +89,7 @@ def ways(case: Case, adapter: wgpu_client.AdapterInfo) -> list[Way]:
         ("simulator, all counters", lambda: simulator.seconds(COUNTERS), "lanes, banks, sectors, barriers, flops"),
         ("simulator, races", lambda: simulator.seconds("races"), "races only"),
         ("simulator, all probes", lambda: simulator.seconds("all"), "counters, races, bounds, unwritten memory, NaN"),
+        ("simulator, all probes, one processor", lambda: simulator.alone("all"), "the same"),
     ]
     if factors := _factors(case):
         rows.append(("BLAS", lambda: timed(lambda: np.matmul(*factors)), f"NumPy {np.__version__}, float32"))

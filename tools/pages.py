@@ -37,9 +37,9 @@ _FINDINGS = """\
 
 Each finding names a place in the source, the invocations, and how often it happened. Where it may or may not matter,
 the dispatch runs again with what WGSL leaves open changed, and the verdict says whether an output changes: `harmful` or
-`unseen`. These reruns together do at most eight times the work of the run, or what takes about 10 ms, unless
-`--thorough` is given: notes say which were not made, and a finding for which none was made has no verdict. This page is
-made from `sim/findings/table.py` by `python -m tools.pages`.
+`unseen`. Where no output depends on what is open, no rerun is needed. Reruns together do at most eight times the work
+of the run, or what takes about 10 ms, unless `--thorough` is given: notes say which were not made, and a finding for
+which none was made has no verdict. This page is made from `sim/findings/table.py` by `python -m tools.pages`.
 
 Suppress an intended finding with a reason, in a comment on its line or on the line before. It is still counted, and a
 comment that suppresses nothing is a finding itself:
