@@ -47,6 +47,10 @@ WARM = 0.02  # seconds of runs in a row that suffice
 _T = TypeVar("_T")
 
 
+class LeftOut(Exception):
+    """The reason why an entry point cannot be timed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """The least seconds of an entry point: on wgpu, and in the simulator by the names of `PROBES`."""
@@ -191,7 +195,7 @@ def _rows(
         try:
             case = inputs(module, function, info.profile or wgpu_client.FALLBACK, info.name)
             yield name, (_row(shader, case, rounds, limit), case)
-        except NoInputs as reason:
+        except (NoInputs, LeftOut) as reason:
             yield name, str(reason)
         except DriverDied:
             yield name, "wgpu takes too long, or its driver dies"
@@ -216,6 +220,8 @@ def _row(shader: Shader, case: Timed, rounds: int, limit: float) -> Row:
     """
     seconds: dict[str, list[float]] = {name: [] for name in ("wgpu", *PROBES)}
     prepared = {name: case.prepare(probes) for name, probes in PROBES.items()}
+    if any(finding.code == "endless-loop" for finding in prepared["plain"].run(case.given).findings):
+        raise LeftOut("not ended within the default budget")
     end, repeats, (fewest, most) = time.perf_counter() + limit, 1, REPEATS
     for number in range(rounds + 1):
         taken = {"wgpu": case.on_wgpu(repeats)} | {

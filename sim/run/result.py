@@ -135,18 +135,20 @@ class Run:
     def work(self) -> Work:
         """What the dispatch asks of each unit of its device. The first use runs two workgroups again.
 
-        Raises ValueError for a run without the probes `lanes`, `banks` and `sectors`.
+        Raises ValueError for a run without the probes `lanes`, `banks` and `sectors`, and for one that was stopped.
         """
         from .work import work_of  # few runs need it
 
+        if self._outcome.stopped is not None:
+            raise ValueError("the run was stopped before its end: a part of its work is not that of the dispatch")
         if missing := sorted(_COUNT_WORK - self._probes):
             raise ValueError(f"the work of a dispatch needs a run with the probes {', '.join(missing)}, too")
         return work_of(self._dispatch, self.sites, self._outcome.blocks)
 
     @property
     def predicts_time(self) -> bool:
-        """Whether `predicted_time` is known: the device has costs, and the run the probes that count its work."""
-        return self.device.predicts_times and self._probes >= _COUNT_WORK
+        """Whether `predicted_time` is known: the device has costs, and the run has ended and counted its work."""
+        return self.device.predicts_times and self._probes >= _COUNT_WORK and self._outcome.stopped is None
 
     @cached_property
     def predicted_time(self) -> Prediction:

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bankshot.oracle.errors import LIMIT, DriverDied, UsageError
+from bankshot.sim.run import prepared
 from benchmarks import real
 from benchmarks.real import Row, some, summary
 from benchmarks.real_page import PARTS, Explained, Source, page, read_sources
@@ -16,6 +17,9 @@ DOUBLE = """@group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x] = 2.0 * x[id.x]; }
 """
+LONG = DOUBLE.replace(
+    "y[id.x] = 2.0", "var v = 0u; for (var k = 0u; k < 200000u; k++) { v = v * 3u + k; } y[id.x] = f32(v)"
+)
 NOTHING = "@compute @workgroup_size(64) fn main() {}"
 
 
@@ -47,7 +51,8 @@ def test_a_ratio_is_the_time_of_the_simulator_in_times_of_wgpu():
 @pytest.mark.usefixtures("lavapipe")
 def test_a_folder_is_timed_and_what_is_left_out_is_named(tmp_path, monkeypatch):
     """A row for what runs; the reason for what does not; the same figures in the JSON and on the page."""
-    for name, text in {"double": DOUBLE, "nothing": NOTHING, "wrong": "fn"}.items():
+    monkeypatch.setattr(prepared, "WORK", 1 << 20)
+    for name, text in {"double": DOUBLE, "nothing": NOTHING, "wrong": "fn", "long": LONG}.items():
         (tmp_path / f"{name}.wgsl").write_text(text)
     monkeypatch.setattr(real, "OUTPUT", tmp_path / "output")
     page = tmp_path / "page.md"
@@ -56,6 +61,7 @@ def test_a_folder_is_timed_and_what_is_left_out_is_named(tmp_path, monkeypatch):
     assert "1 entry points" in done.stdout
     assert "left out: 1 not valid" in done.stdout
     assert "left out: 1 no output changed" in done.stdout
+    assert "left out: 1 not ended within the default budget" in done.stdout
     assert "double.wgsl:main" in page.read_text()
     assert '"entry": "main"' in (tmp_path / "output" / "real.json").read_text()
 

@@ -31,6 +31,7 @@ from tests.hardware.page_table import write
 
 HERE = Path(__file__).parent
 COMMAND = "python -m tests.hardware.predict_times"
+BUDGET = 1 << 40  # loop iterations: the dispatches have ended on the device
 APART = 1.05  # times that differ by less are a tie
 
 Timed = tuple[str, str, str]  # family, kernel, shape
@@ -59,6 +60,7 @@ def points(name: str, items: Iterable[Item]) -> Iterator[tuple[Timed, Point]]:
                 probes=PROBES,
                 workgroups="classes",
                 replay=False,
+                budget=BUDGET,
             )
             yield at, Point(item.family, timed_work(run), times[at])
 
