@@ -24,7 +24,17 @@ BASIC = {
     ),
     *(
         f"sim.machine.{name}"
-        for name in ("ordering", "probes", "shadow", "shadow_blocks", "subgroups", "tiles", "trace", "turns")
+        for name in (
+            "ordering",
+            "probes",
+            "shadow",
+            "shadow_blocks",
+            "shadow_lanes",
+            "subgroups",
+            "tiles",
+            "trace",
+            "turns",
+        )
     ),
     "sim.machine.vector_math.functions",
     *(f"sim.machine.compile.{name}" for name in ("by_address", "fast", "inlining", "llvm_engine", "loader")),

@@ -164,7 +164,7 @@ def test_thorough_runs_make_all_reruns(command, tmp_path):
     var old = 0u;
     if g.x < 64u { old = y[0]; }
     if g.x == 70u { y[0] = 1u; }
-    z[g.x] = v + old * 0u;
+    z[g.x] = v + min(old, 0u);
 }
 """
     (tmp_path / "long.wgsl").write_text(text)
