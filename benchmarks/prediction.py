@@ -1,9 +1,9 @@
 """`python -m benchmarks.prediction FOLDER...`: what predicting a kernel's time costs on top of counting it.
 
-Shaders are found, and their inputs generated, as `benchmarks.real` does; the grid is the one of that benchmark. Each
-entry point is simulated with the probes that a prediction needs, and then predicted. The ratio is the time of the
-prediction divided by that of the simulation. Programs are built before the clock starts. Each of the two times is the
-least of its rounds, in which they alternate.
+Shaders are found, and their inputs generated, as `benchmarks.real` does; by default the grid is the one of that
+benchmark. Each entry point is simulated with the probes that a prediction needs, and then predicted. The ratio is the
+time of the prediction divided by that of the simulation. Programs are built before the clock starts. Each of the two
+times is the least of its rounds, in which they alternate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bankshot.oracle.corpus.working_run import NoInputs
 from bankshot.oracle.errors import UsageError
 from bankshot.sim.wgsl.diagnostics import WgslError
 
-from .real import Timed, inputs, some, spread
+from .real import WORKGROUPS, LeftOut, Timed, inputs, some, spread
 
 PROBES = ("lanes", "banks", "sectors", "barriers")
 LEAST, MOST = 5, 40  # rounds
@@ -50,13 +50,16 @@ class Row:
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option("--embedded", is_flag=True, help="Also search the string literals of other languages.")
 @click.option("--device", default="nvidia-h200", show_default=True, help="A device with costs.")
+@click.option("--workgroups", default=WORKGROUPS, show_default=True, help="Of each dispatch: a power of two.")
 @click.option("--most", type=click.IntRange(1), help="At most so many shaders of each folder, evenly spaced.")
-def main(folders: tuple[Path, ...], embedded: bool, device: str, most: int | None) -> None:
+def main(folders: tuple[Path, ...], embedded: bool, device: str, workgroups: int, most: int | None) -> None:
     """Time predictions for the compute shaders in folders."""
+    if workgroups.bit_count() != 1:
+        raise UsageError(f"--workgroups must be a power of two, not {workgroups}")
     rows: list[Row] = []
     for collection in collect(folders, embedded):
         for shader in some(collection.shaders, most):
-            for row in _rows(shader, device):
+            for row in _rows(shader, device, workgroups):
                 rows.append(row)
                 click.echo(f"{1e3 * row.simulated:>9.3f} ms{row.ratio:>8.1%}{row.us:>24.17g} us  {row.name}")
     if not rows:
@@ -64,7 +67,7 @@ def main(folders: tuple[Path, ...], embedded: bool, device: str, most: int | Non
     click.echo(summary(rows))
 
 
-def _rows(shader: Shader, device: str) -> Iterator[Row]:
+def _rows(shader: Shader, device: str, workgroups: int) -> Iterator[Row]:
     """Yield the row of each entry point that has inputs with which it stays in bounds and ends."""
     try:
         module = bankshot.check(shader.text, uniformity="warning")
@@ -72,9 +75,9 @@ def _rows(shader: Shader, device: str) -> Iterator[Row]:
         return
     for function in module.compute_entry_points:
         try:
-            case = inputs(module, function, device)
+            case = inputs(module, function, device, workgroups=workgroups)
             yield timed(f"{shader.name}:{function.name}", case)
-        except (NoInputs, UsageError, WgslError) as reason:
+        except (LeftOut, NoInputs, UsageError, WgslError) as reason:
             click.echo(f"{shader.name}:{function.name}: left out: {reason}", err=True)
 
 
@@ -96,6 +99,8 @@ def timed(name: str, case: Timed) -> Row:
             probes=PROBES,
         )
         between = time.perf_counter()
+        if not run.predicts_time:
+            raise LeftOut("not ended within the default budget")
         us = run.predicted_time.us
         after = time.perf_counter()
         end = min(end, after + SECONDS)

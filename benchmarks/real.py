@@ -19,7 +19,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,7 +41,7 @@ from .real_page import EXPLAINED, Source, explained, page, read_sources
 from .ways import COUNTERS, timed
 
 PROBES: dict[str, str | Sequence[str]] = {"plain": "none", "counters": COUNTERS, "all": "all"}
-GRIDS = {0: (), 1: (128,), 2: (16, 8), 3: (8, 4, 4)}  # 128 workgroups, by the number of axes that the shader reads
+WORKGROUPS = 128
 REPEATS = 3, 20  # runs of one side in a row, at least and at most: the first ones find cold caches
 WARM = 0.02  # seconds of runs in a row that suffice
 _T = TypeVar("_T")
@@ -137,7 +137,7 @@ def main(
     info = wgpu_client.require_adapter(adapter)
     repositories = [] if sources is None else read_sources(sources)
     chosen = "all shaders" if most is None else f"at most {most} shaders of each, evenly spaced"
-    conditions = machine() | {"adapter": info.name, "workgroups": GRIDS[1][0], "chosen": chosen}
+    conditions = machine() | {"adapter": info.name, "workgroups": WORKGROUPS, "chosen": chosen}
     rows: list[Row] = []
     slowest: list[tuple[Row, Timed]] = []
     left_out: Counter[str] = Counter()
@@ -207,10 +207,22 @@ def _rows(
             yield name, error.diagnostics[0].code
 
 
-def inputs(module: bankshot.Module, function: typed.Function, device: str, adapter: str = "") -> Timed:
-    """Generate inputs with which the entry point stays in bounds, ends and changes an output. Raises `NoInputs`."""
-    grid, overrides = invented_inputs.grid(function, GRIDS), invented_inputs.override_values(module)
-    given = working_run(module, function, grid, overrides, device).given
+def grids(workgroups: int) -> dict[int, tuple[int, ...]]:
+    """Return grids of a power of two of workgroups, by the number of axes that a shader reads."""
+    bits = workgroups.bit_length() - 1
+    return {axes: tuple(1 << (bits + axes - 1 - axis) // axes for axis in range(axes)) for axes in range(4)}
+
+
+def inputs(
+    module: bankshot.Module, function: typed.Function, device: str, adapter: str = "", workgroups: int = WORKGROUPS
+) -> Timed:
+    """Generate inputs with which the entry point stays in bounds, ends and changes an output. Raises `NoInputs`.
+
+    `workgroups`: a power of two. Runtime-sized arrays grow with it.
+    """
+    grid, overrides = invented_inputs.grid(function, grids(workgroups)), invented_inputs.override_values(module)
+    recipes = [replace(each, tail=each.tail * workgroups // WORKGROUPS) for each in invented_inputs.RECIPES]
+    given = working_run(module, function, grid, overrides, device, recipes).given
     return Timed(module, function, grid, overrides, given, device, adapter)
 
 

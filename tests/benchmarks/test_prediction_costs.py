@@ -30,6 +30,23 @@ def test_a_folder_is_timed(tmp_path):
     assert f" {run.predicted_time.us:.17g} us" in row
 
 
+def test_larger_grids_have_longer_arrays(tmp_path):
+    """Each of 2,048 times 64 invocations has an element of 4 bytes."""
+    (tmp_path / "double.wgsl").write_text(DOUBLE)
+    done = CliRunner().invoke(prediction.main, [str(tmp_path), "--workgroups", "2048"])
+    assert done.exit_code == 0, done.output
+    module = bankshot.check(DOUBLE)
+    case = prediction.inputs(module, module.entry_points[0], "nvidia-h200", workgroups=2048)
+    assert case.grid == (2048, 1, 1)
+    assert len(case.given["x"]) // 4 >= 2048 * 64
+
+
+def test_a_grid_that_is_no_power_of_two_is_an_error(tmp_path):
+    (tmp_path / "double.wgsl").write_text(DOUBLE)
+    done = CliRunner().invoke(prediction.main, [str(tmp_path), "--workgroups", "100"])
+    assert (done.exit_code, "--workgroups must be a power of two, not 100" in done.stderr) == (2, True)
+
+
 def test_a_folder_without_entry_points_is_an_error(tmp_path):
     (tmp_path / "wrong.wgsl").write_text("fn")
     done = CliRunner().invoke(prediction.main, [str(tmp_path)])

@@ -43,6 +43,18 @@ def test_the_summary_has_the_median_the_90th_and_the_worst():
     assert lines[5] == "left out: 3 not valid"
 
 
+@pytest.mark.parametrize(
+    ("workgroups", "wanted"),
+    [
+        (1, {0: (), 1: (1,), 2: (1, 1), 3: (1, 1, 1)}),
+        (128, {0: (), 1: (128,), 2: (16, 8), 3: (8, 4, 4)}),
+        (2048, {0: (), 1: (2048,), 2: (64, 32), 3: (16, 16, 8)}),
+    ],
+)
+def test_a_grid_has_so_many_workgroups_on_as_many_axes_as_are_read(workgroups, wanted):
+    assert real.grids(workgroups) == wanted
+
+
 def test_a_ratio_is_the_time_of_the_simulator_in_times_of_wgpu():
     row = Row("k.wgsl", "main", 0.5, {"plain": 0.25, "counters": 1.0, "all": 2.0})
     assert [row.ratio(name) for name in real.PROBES] == [0.5, 2.0, 4.0]
