@@ -25,7 +25,8 @@ MEMORY = """\
 Memory is the peak of a dispatch in a process of its own, less what is resident before its bindings exist, divided by
 the bytes of the bindings. It is bounded if the figures of a kernel do not grow with the workgroups. The simulator
 copies every binding into memory of its own and, of bindings that the kernel may write, also keeps the values before and
-after: 2 for bindings that the kernel only reads, and 4 for others. In small dispatches, a fixed part dominates.
+after: 2 for bindings that the kernel only reads, and 4 for others. Of such buffers from 64 MiB on, it keeps neither: 2,
+and half as much again for what all probes remember. In small dispatches, a fixed part dominates.
 """
 
 NO_MEMORY = "Memory is not shown, as this system does not report it.\n"
