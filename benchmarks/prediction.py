@@ -1,9 +1,9 @@
 """`python -m benchmarks.prediction FOLDER...`: what predicting a kernel's time costs on top of counting it.
 
 Shaders are found, and their inputs generated, as `benchmarks.real` does; by default the grid is the one of that
-benchmark. Each entry point is simulated with the probes that a prediction needs, and then predicted. The ratio is the
-time of the prediction divided by that of the simulation. Programs are built before the clock starts. Each of the two
-times is the least of its rounds, in which they alternate.
+benchmark. Each entry point is simulated with the probes that a prediction needs, its counters are read, and then it is
+predicted. The ratio is the time of the prediction divided by that of the simulation and its counters. Programs are
+built before the clock starts. Each of the two times is the least of its rounds, in which they alternate.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ def timed(name: str, case: Timed) -> Row:
             device=case.device,
             probes=PROBES,
         )
+        assert run.counters
         between = time.perf_counter()
         if not run.predicts_time:
             raise LeftOut("not ended within the default budget")
