@@ -58,17 +58,19 @@ class SpareMemory:
     """Device memory that reruns of a dispatch use one after the other.
 
     What a run cannot store to still holds its bindings, so that the next one copies only the writable ones. Memory
-    becomes spare when the last array that views it is freed.
+    becomes spare when the last array that views it is freed, until `close` is called.
     """
 
     def __init__(self) -> None:
         self._rooms: list[_Room] = []
+        self._is_open = True
 
     def __reduce__(self) -> tuple[type[SpareMemory], tuple[()]]:
         return SpareMemory, ()
 
-    def free(self) -> None:
-        """Free what is spare."""
+    def close(self) -> None:
+        """Free what is spare, now and from now on."""
+        self._is_open = False
         self._rooms.clear()
 
     def make(self, bound: list[Bound]) -> DeviceMemory:
@@ -81,13 +83,17 @@ class SpareMemory:
                 _check_borrowed(bound, parts)
                 return self._used(room)
         memory = make_device_memory(bound)
-        return self._used(_Room(memory, bound)) if memory.words.nbytes >= _SPARED else memory
+        return self._used(_Room(memory, bound)) if self._is_open and memory.words.nbytes >= _SPARED else memory
 
     def _used(self, room: _Room) -> DeviceMemory:
         """Return memory in this room, which comes back when nothing uses it any more."""
         words = np.frombuffer(room.memory.words.data, np.uint32)  # not a view of an array, so that its views keep it
-        weakref.finalize(words, self._rooms.append, room).atexit = False
+        weakref.finalize(words, self._keep, room).atexit = False
         return DeviceMemory(room.memory.places, words)
+
+    def _keep(self, room: _Room) -> None:
+        if self._is_open:
+            self._rooms.append(room)
 
 
 @frozen

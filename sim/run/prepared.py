@@ -142,7 +142,7 @@ class Prepared:
         tried: tuple[Cure, ...] = ()
         if self._cures and outcome.finished == launch.count:
             findings, tried = cured(dispatch, names, measured, findings, silenced)
-        dispatch.spare_memory.free()
+        dispatch.spare_memory.close()
         seal(dispatch.bound)
         return Run(
             note_limit(findings, outcome),

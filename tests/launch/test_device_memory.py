@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -172,8 +174,20 @@ def test_spare_memory_is_used_again_once_nothing_views_it():
     del view
     third = spare.make(bound)
     assert third.words.ctypes.data == address
-    spare.free()
-    assert second.words.ctypes.data != spare.make(bound).words.ctypes.data != address
+
+
+def test_nothing_is_spare_after_it_is_closed():
+    """Neither what was spare, nor what is freed later."""
+    bound, spare = lasting(), SpareMemory()
+    one, two = spare.make(bound), spare.make(bound)
+    rooms = [weakref.ref(each.words) for each in (one, two)]
+    del one
+    spare.close()
+    del two
+    gc.collect()
+    assert spare._rooms == []
+    assert all(np.array_equal(spare.make(bound).part(each), each.data) for each in bound)
+    assert [room() for room in rooms] == [None, None]
 
 
 def test_spare_memory_holds_the_bindings_again():
