@@ -127,6 +127,8 @@ def main() -> None:
     blind = [report(found, fitted.costs, "families", args.page)]
     if args.entries:
         others = list(points("entries", measure_times.entries(args.entries)))
+        if not others:
+            parser.error(f"{args.entries}: none of its entry points is in h200_times_entries.csv")
         blind.append(report(others, fitted.costs, "repositories", args.page))
     error_90 = round(max(blind), 2)
     print(f"90% of the times of each set are within a factor of {error_90:.2f}")
