@@ -56,10 +56,12 @@ class Slot:
 
 @entity
 class Block:
-    """The slots of one variable. `indexed`: some are selected at run time, so they need adjacent registers."""
+    """The slots of one variable. `indexed`: some are selected at run time, so they need adjacent registers; `copied`:
+    they hold an array that is a value, such as a parameter, which is copied to select from it."""
 
     slots: list[Slot]
     indexed: bool = False
+    copied: bool = False
 
     @property
     def rows(self) -> int:

@@ -151,7 +151,9 @@ class Expressions(Lowering):
         if at.op == "const":
             start = min(at.imm * width, len(parts) - width)  # a folded index may be out of bounds
             return parts[start : start + width]
-        view = View(_NAMELESS, base.type, block=self._table(parts)).element(at, span, first_words(base.span.text))
+        block = self._table(parts)
+        block.copied = isinstance(base.type, t.Array)
+        view = View(_NAMELESS, base.type, block=block).element(at, span, first_words(base.span.text))
         return self.load(view, span)
 
     def _table(self, parts: list[Value]) -> Block:

@@ -20,7 +20,9 @@ from ..ir import ir
 from ..ir.lowered import Lowered
 from .instruction_costs import (
     STEPS,
+    STORE_OF_LOCAL,
     InstructionCost,
+    copied_slots,
     cost_of_access,
     cost_of_atomic,
     cost_of_local,
@@ -95,6 +97,7 @@ class _Walk:
         self._barriers = barriers
         self._sites = lowered.sites.rows
         self._needed = needed_values(lowered.body)
+        self._copied = copied_slots(lowered.body)
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
         self.found: list[RegionCosts] = []
@@ -163,6 +166,8 @@ class _Walk:
                 costs.blocks.append(self._blocks)
                 self._blocks += 1
             case ir.Set(slot=slot, value=value):
+                if id(slot) in self._copied:
+                    self._issue(item, STORE_OF_LOCAL, [], costs, now)
                 self._ready[id(slot)] = done = self._after([value], Moment())
                 return now, done
             case ir.Load() | ir.Store():

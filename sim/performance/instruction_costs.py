@@ -160,6 +160,19 @@ def used_atomics(lowered: Lowered) -> frozenset[SourceSite]:
     return frozenset(lowered.sites.rows[site] for site in used)
 
 
+STORE_OF_LOCAL = InstructionCost("local", "issue")  # of one element of all lanes
+
+
+def copied_slots(body: ir.Region) -> frozenset[int]:
+    """Return the identities of the slots of array values that are indexed at run time.
+
+    Drivers have no registers that an index selects: they copy such an array to memory each time (measured on an H200).
+    A component of a vector takes no memory there.
+    """
+    indexed = (item.block for item in ir.items_of(body) if isinstance(item, ir.Pick))
+    return frozenset(id(slot) for block in indexed if block.copied for slot in block.slots)
+
+
 def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> InstructionCost:
     """Return the cost of an access to an array of function space, at an index that is known at run time.
 
@@ -167,7 +180,7 @@ def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> Instruct
     own access as many lines as the array has elements, at most one each; their stores write a sector each.
     """
     if index.uniform:
-        return InstructionCost("local", "issue" if stores else "local")
+        return STORE_OF_LOCAL if stores else InstructionCost("local", "local")
     if stores:
         return InstructionCost("local_scattered_store", "issue", times=min(_LANES, _SECTORS * block.rows))
     return InstructionCost("local_scattered", "local_scattered", times=min(_LANES, block.rows))

@@ -186,3 +186,23 @@ def test_every_class_and_step_has_a_cost_and_no_cost_is_without_one() -> None:
     charged = {name for name in COSTS if name.startswith(("issue_", "latency_"))}
     charged -= {f"latency_{each}" for each in ("l2", "dram", "line", "wavefront")}  # of loads, beside their own steps
     assert charged == {*(f"issue_{each}" for each in ISSUED), *(f"latency_{each}" for each in STEPS)}
+
+
+@pytest.mark.parametrize(
+    ("body", "stores"),
+    [
+        ("y[i] = part(whole.numbers, x[i] & 7u);", 8),  # a parameter: each element is stored, for each call
+        ("y[i] = part(whole.numbers, x[i] & 7u) + part(whole.numbers, x[i + 1u] & 7u);", 16),
+        ("y[i] = whole.numbers[x[i] & 7u];", 8),
+        ("y[i] = part(whole.numbers, 3u);", 0),  # the index is known
+        ("var own = whole.numbers; own[0] += 1u; y[i] = own[x[i] & 7u];", 0),  # a variable is there already
+        ("let four = vec4u(x[0], x[1], x[2], x[3]); y[i] = four[x[i] & 3u];", 0),  # a vector needs no memory
+    ],
+)
+def test_an_array_value_is_copied_to_memory_to_be_indexed(body: str, stores: int) -> None:
+    whole = "let whole = Whole(x[0], array(x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8])); "
+    text = f"""struct Whole {{ first: u32, numbers: array<u32, 8> }}
+        fn part(numbers: array<u32, 8>, at: u32) -> u32 {{ return numbers[at]; }}
+        {FRAME.replace("BODY", whole + body)}"""
+    found = bankshot.simulate(text, grid=1, bindings={"x": [0] * 65, "y": [0] * 64}, probes="counters").work
+    assert found.issued.get("local", 0) == 2 * stores  # subgroups
