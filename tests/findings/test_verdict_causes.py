@@ -228,7 +228,8 @@ def test_a_load_is_judged_by_the_parts_that_the_store_changes(store: str, use: s
     found = bankshot.simulate(text, grid=1, bindings=arrays, probes="races", cures=False).findings
     (race,) = [each for each in found if each.code == "race"]
     assert race.verdict == verdict
-    assert words in race.notes[-1].message
+    message = race.notes[-1].message
+    assert message == words if verdict == "unseen" else words in message
 
 
 def test_no_rerun_is_made_where_no_output_depends_on_a_race(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,3 +237,11 @@ def test_no_rerun_is_made_where_no_output_depends_on_a_race(monkeypatch: pytest.
     monkeypatch.setattr(Judge, "_result", lambda _, rerun: reruns.append(rerun))
     one, _ = races("t[i] = i;\n_ = t[last - i];\njunk = i;\ny[i] = i;", 64)
     assert (one.verdict, one.notes[-1].message, reruns) == ("unseen", "no output depends on it", [])
+
+
+def test_a_race_that_decides_whether_a_loop_ends_is_judged_by_reruns() -> None:
+    """In lockstep the store comes first; where another invocation begins, it has loaded a zero."""
+    body = "if i == 0u { junk = 1u; }\nlet found = junk;\nloop { if found == 1u { break; } }\ny[i] = i;"
+    (race,) = races(body, 64)
+    assert race.verdict == "harmful"
+    assert "it does not terminate" in race.notes[-1].message

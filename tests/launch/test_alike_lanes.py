@@ -37,7 +37,10 @@ def races(steps: str, grid: int = 1) -> list[tuple[int, int]]:
         ("if l == 3u { x[0] = 1.0; } sum += x[0];", [(7, 0)]),
         ("if l == 0u { x[0] = 1.0; } sum += x[0];", [(7, 0)]),
         ("if l == 1u { x[0] = 1.0; } sum += x[0];", [(7, 0)]),
+        ("if l == 2u { x[0] = 1.0; } sum += x[0];", [(7, 0)]),
         ("if l == 7u { x[0] = 1.0; } sum += x[0];", [(7, 0)]),
+        # The lane after those that load a word has stored it.
+        ("if l == 4u { x[0] = 1.0; } sum += x[l / 4u];", [(4, 0)]),
         # The lanes from 2 on load, and the even ones, of which lane 3 is none.
         ("if l == 3u { x[0] = 1.0; } if l >= 2u { sum += x[0]; }", [(5, 0)]),
         ("if l == 3u { x[0] = 1.0; } if l % 2u == 0u { sum += x[0]; }", [(4, 0)]),

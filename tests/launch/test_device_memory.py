@@ -206,9 +206,11 @@ def test_spare_memory_holds_the_bindings_again():
 @pytest.mark.parametrize("sizes", [(300_000, 300_000, 300_001), (300_000, 300_000, 300_000)])
 def test_spare_memory_of_other_bindings_is_not_used(sizes):
     """Of another size, or with other contents that no run would write."""
-    spare = SpareMemory()
-    spare.make(lasting())
-    bound = lasting(sizes)
+    spare, bound = SpareMemory(), lasting(sizes)
+    others = lasting()
+    for each in others:
+        each.data[:] = 7
+    spare.make(others)
     assert all(np.array_equal(spare.make(bound).part(each), each.data) for each in bound)
 
 
@@ -259,6 +261,16 @@ def test_a_large_binding_is_not_copied_and_its_output_is_not_either(borrowed):
     assert run.outputs["x"].base is not None
     assert run.outputs["x"].tolist() == (2 * array).tolist()
     assert run.writer("x", 2047).workgroup == (31, 0, 0)
+
+
+@pytest.mark.parametrize(("read", "is_view"), [(1024, True), (1536, True), (6144, False)])
+def test_a_large_output_is_a_view_where_it_is_most_of_the_memory(borrowed, read, is_view):
+    """It has 8,192 bytes; beside it, half as many are only read, nearly as many, or three times as many."""
+    arrays = {"a": np.ones(read, np.uint32), "b": np.ones(1, np.uint32), "c": np.ones(2048, np.uint32)}
+    text = SHADER.replace("b[id.x]", "b[0]").replace("a[id.x]", "a[id.x / 2u]")
+    output = bankshot.simulate(text, grid=32, bindings=arrays, probes="none").outputs["c"]
+    assert (output.base is not None) == is_view
+    assert output.tolist() == [1] * 2048
 
 
 def test_what_needs_a_large_binding_that_has_changed_is_an_error(borrowed):
