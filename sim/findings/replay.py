@@ -263,8 +263,10 @@ def open_values(finding: Finding, launch: Launch, influence: Influence) -> set[N
         found |= influence.results.get(span, set())
     if not loads:
         return found | {site.variable or "" for site in sites} or None
+    if not found:
+        return None
     stores = _stores(launch, sites) if finding.code == RACE.code else []
-    return ({each for each in found if influence.may_load(each, stores)} if stores else found) if found else None
+    return {each for each in found if influence.may_load(each, stores)} if stores else found
 
 
 def _stores(launch: Launch, sites: list[SourceSite]) -> list[Access]:

@@ -1,7 +1,6 @@
 """The benchmark of growing cost: its arithmetic, its dispatches and their memory, and its section of the page."""
 
 import math
-import sys
 from dataclasses import astuple
 from math import prod
 
@@ -13,8 +12,7 @@ from benchmarks import growth, growth_page, memory
 from benchmarks.cases import SHADERS, case, size
 from benchmarks.figures import Summary
 from benchmarks.growth import LARGE, Growth, Line
-
-ON_LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux reports it")
+from tests.benchmarks.test_calls import ON_LINUX
 
 
 def grown(workgroups, seconds, peaks=None):
