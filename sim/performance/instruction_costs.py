@@ -166,8 +166,8 @@ STORE_OF_LOCAL = InstructionCost("local", "issue")  # of one element of all lane
 def copied_slots(body: ir.Region) -> frozenset[int]:
     """Return the identities of the slots of array values that are indexed at run time.
 
-    Drivers have no registers that an index selects: they copy such an array to memory each time (measured on an H200).
-    A component of a vector takes no memory there.
+    No index selects a register, so a driver copies such an array to memory each time. That it does is inferred from
+    times on an H200, which predictions come closer to with it, but do not with components of vectors.
     """
     indexed = (item.block for item in ir.items_of(body) if isinstance(item, ir.Pick))
     return frozenset(id(slot) for block in indexed if block.copied for slot in block.slots)
