@@ -1,10 +1,12 @@
-"""A pass that marks loads, or stores, of four units as one access.
+"""A pass that marks loads, or stores, of four consecutive units: those of one access, or of four neighbors in an array.
 
 It needs the final order of instructions. It changes only the first of the four: the machine may then execute all at
 once, and skip the other three.
 """
 
 from __future__ import annotations
+
+import itertools
 
 from ..ir.access import UNITS_PER_ACCESS
 from ..machine import opcodes as op
@@ -15,13 +17,15 @@ _LOADS, _STORES = (op.LOAD, op.LOAD_KNOWN), (op.STORE, op.STORE_KNOWN)
 
 
 def mark_wide_accesses(code: Code) -> None:
-    """Mark the first of any four adjacent loads, or stores, of the units of one access in order."""
+    """Mark the first of any four adjacent loads, or stores, of consecutive units in order."""
     entered = {label.position for _, label in code.jumps}
+    free = 0  # the first instruction after those that are marked
     for position in range(code.here - FOUR):  # the last instruction is no access: it ends the program
         four = code.instructions[position : position + FOUR]
         inside = range(position + 1, position + FOUR)
-        if _is_one_access(four) and entered.isdisjoint(inside):
+        if position >= free and are_consecutive(four) and entered.isdisjoint(inside):
             _mark(four[0])
+            free = position + FOUR
 
 
 def _mark(first: Ins) -> None:
@@ -31,16 +35,31 @@ def _mark(first: Ins) -> None:
         first.op = op.STORE_FOUR
 
 
-def _is_one_access(rows: list[Ins]) -> bool:
-    first = rows[0]
+def are_consecutive(four: list[Ins]) -> bool:
+    """Whether four accesses use the same registers of addresses, and the words that follow one another."""
+    first = four[0]
     if first.op not in (*_LOADS, *_STORES):
         return False
-    unit_of_first = first.e
-    assert isinstance(unit_of_first, int)
-    if unit_of_first % UNITS_PER_ACCESS:
+    loads = first.op in _LOADS
+    wanted = (first.op, first.a, first.b, 0 if loads else first.mask, first.x)
+    if any((ins.op, ins.a, ins.b, ins.mask, ins.x) != wanted for ins in four):
         return False
-    wanted = (first.op, first.a, first.b, first.c, 0 if first.op in _LOADS else first.mask, first.x)
-    return all(
-        (ins.op, ins.a, ins.b, ins.c, ins.mask, ins.x) == wanted and ins.e == unit_of_first + unit
-        for unit, ins in enumerate(rows)
-    )
+    sources = (first.a, first.b, first.x)
+    if loads and any(ins.dest is source for ins in four[:-1] for source in sources):
+        return False
+    return all(_follows(*pair) for pair in itertools.pairwise(four))
+
+
+def _follows(before: Ins, after: Ins) -> bool:
+    """Whether an access is to the next unit of the same element, or to the same unit with the next constant."""
+    (unit, constant), (next_unit, next_constant) = _place(before), _place(after)
+    if unit == next_unit:
+        return next_constant == constant + 1
+    return next_unit == unit + 1 and next_unit % UNITS_PER_ACCESS != 0 and next_constant == constant
+
+
+def _place(ins: Ins) -> tuple[int, int]:
+    """Return the row of an access, and the constant that is added to its addresses."""
+    assert isinstance(ins.e, int)
+    assert isinstance(ins.c, int)
+    return ins.e, ins.c

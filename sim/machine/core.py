@@ -26,6 +26,7 @@ from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REG
 from .lanes import address_of_first, blend, both, copy, fill, pitch_of
 from .memory import (
     address_of,
+    are_apart,
     learn,
     load,
     load_from_known,
@@ -132,29 +133,53 @@ def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns
 
 
 @inlined
-def four_at_once(row, access, patterns):
+def four_at_once(row, patterns):
     """Whether to load four units at once: loads with a known pattern are faster one by one."""
-    known = row[field.OP] == op.LOAD_KNOWN and patterns[row[field.ADDRESS], at.SHAPE] != at.SCATTERED
-    return not known and access[row[field.ACCESS], at.POLICY] == at.CLAMP
+    return row[field.OP] == op.LOAD or patterns[row[field.ADDRESS], at.SHAPE] == at.SCATTERED
 
 
-@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG)
-def load_four(regs, code, place, access, storage, storage16, shared, shared16, width):
-    """Run the load in instruction `place` and the three after it."""
+@inlined
+def are_neighbors(code, place):
+    """Whether the access in instruction `place` and the three after it are several accesses, not units of one."""
+    return code[place + field.FOUR - 1, field.ACCESS] - code[place, field.ACCESS] != field.FOUR - 1
+
+
+@inlined
+def four_inside(regs, code, place, access, lanes):
+    """Whether no address of the access in instruction `place` and the three after it is out of bounds."""
+    row, last = code[place], code[place + field.FOUR - 1]
+    entry, addresses = access[row[field.ACCESS]], row[field.ADDRESS]
+    return stays_inside(regs, addresses, shared_part(regs, row), entry, lanes) and (
+        not are_neighbors(code, place) or stays_inside(regs, addresses, shared_part(regs, last), entry, lanes)
+    )
+
+
+@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG, LONG, returns=LONG)
+def load_four(regs, code, place, access, storage, storage16, shared, shared16, width, switches):
+    """Run the load in instruction `place` and the three after it. Returns 0, and loads nothing, if that would differ
+    from one by one: out of bounds, or if lockstep groups switch between them."""
     row = code[place]
-    entry, extra = access[row[field.ACCESS]], shared_part(regs, row)
+    entry, extra, neighbors = access[row[field.ACCESS]], shared_part(regs, row), are_neighbors(code, place)
+    if neighbors and switches:
+        return 0
+    if (neighbors or entry[at.POLICY] != at.CLAMP) and not four_inside(regs, code, place, access, width):
+        return 0
     if entry[at.UNIT] == 2:
         load_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, width)
     else:
         load_units(regs, code, place, shared if entry[at.SPACE] == at.SHARED else storage, entry, extra, width)
+    return 1
 
 
-@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG, returns=LONG)
-def store_four(regs, code, place, access, storage, storage16, shared, shared16, lanes):
-    """Run the store in instruction `place` and the three after it. Returns 0, and stores nothing, if out of bounds."""
+@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG, LONG, returns=LONG)
+def store_four(regs, code, place, access, storage, storage16, shared, shared16, lanes, switches):
+    """Run the store in instruction `place` and the three after it. Returns 0, and stores nothing, if that would differ
+    from one by one: out of bounds, if lanes may overlap, or if lockstep groups switch between them."""
     row = code[place]
-    entry, extra = access[row[field.ACCESS]], shared_part(regs, row)
-    if not stays_inside(regs, row[field.ADDRESS], extra, entry, lanes):
+    entry, extra, neighbors = access[row[field.ACCESS]], shared_part(regs, row), are_neighbors(code, place)
+    if neighbors and (switches or not are_apart(regs[row[field.ADDRESS]], lanes)):
+        return 0
+    if not four_inside(regs, code, place, access, lanes):
         return 0
     if entry[at.UNIT] == 2:
         store_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, lanes)
@@ -254,12 +279,16 @@ def run_lockstep_group(
             if what >= _SCALAR:
                 scalar(start, pitch, row, np.int64(1) if row[field.MASK] == field.ONE_LANE else width)
             elif op.LOAD <= what <= op.STORE_FOUR and what != op.LEARN:
-                if what <= op.LOAD_KNOWN and row[field.MASK] == field.FOUR and four_at_once(row, access, patterns):
-                    load_four(regs, code, pc - 1, access, storage, storage16, shared, shared16, width)
-                    pc += field.FOUR - 1
-                elif what == op.STORE_FOUR and store_four(
-                    regs, code, pc - 1, access, storage, storage16, shared, shared16, lanes
-                ):
+                at_once = np.int64(0)
+                if what == op.STORE_FOUR:
+                    at_once = store_four(
+                        regs, code, pc - 1, access, storage, storage16, shared, shared16, lanes, switches
+                    )
+                elif what <= op.LOAD_KNOWN and row[field.MASK] == field.FOUR and four_at_once(row, patterns):
+                    at_once = load_four(
+                        regs, code, pc - 1, access, storage, storage16, shared, shared16, width, switches
+                    )
+                if at_once:
                     pc += field.FOUR - 1
                 else:
                     memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)

@@ -339,17 +339,17 @@ def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
     return types.void(regs, d, types.uint32, lanes), codegen
 
 
-def vector_at(builder: Any, row: Any, lane: Any, element: ir.Type = _I32) -> Any:
-    """Pointer to the 16 elements of a row from `lane` on."""
+def vector_at(builder: Any, row: Any, lane: Any, element: ir.Type = _I32, size: int = VECTOR_LANES) -> Any:
+    """Pointer to the `size` elements of a row from `lane` on."""
     pointer = builder.gep(row, [wide(builder, lane)])
-    return builder.bitcast(pointer, ir.VectorType(element, VECTOR_LANES).as_pointer())
+    return builder.bitcast(pointer, ir.VectorType(element, size).as_pointer())
 
 
-def spread(builder: Any, value: Any) -> Any:
-    """A vector of 16 times one value."""
-    empty = ir.Constant(ir.VectorType(value.type, VECTOR_LANES), ir.Undefined)
+def spread(builder: Any, value: Any, size: int = VECTOR_LANES) -> Any:
+    """A vector of `size` times one value."""
+    empty = ir.Constant(ir.VectorType(value.type, size), ir.Undefined)
     one = builder.insert_element(empty, value, ir.Constant(_I32, 0))
-    return builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(_I32, VECTOR_LANES), [0] * VECTOR_LANES))
+    return builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(_I32, size), [0] * size))
 
 
 @generated

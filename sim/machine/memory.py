@@ -69,11 +69,26 @@ def inside(known, extra, row):
 
 
 @compiled
+def highest_address(row, extra, lanes):
+    """Return the largest address of an access."""
+    highest = np.uint32(0)
+    for lane in range(lanes):
+        highest = max(highest, np.uint32(row[lane] + extra))
+    return highest
+
+
+@inlined
+def stays_inside(regs, a, extra, row, lanes):
+    """Whether no address is out of bounds."""
+    return highest_address(regs[a], extra, lanes) <= np.uint32(row[LIMIT])
+
+
+@compiled
 def load(into, memory, addresses, extra, row, shifts, lanes):
     """Load one unit of `memory` (uint32 or uint16) into each lane of a row."""
     base = np.uint32(row[BASE])
     limit = np.uint32(row[LIMIT])
-    if row[POLICY] == CLAMP:
+    if row[POLICY] == CLAMP or highest_address(addresses, extra, lanes) <= limit:
         gather(into, memory[base:], addresses, extra, limit, shifts, lanes)
         return
     for lane in range(lanes):
@@ -151,18 +166,12 @@ def load_from_known(into, memory, addresses, extra, row, shifts, known, width):
 
 
 @compiled
-def highest_of(row, lanes):
-    """Return the largest address of a row."""
-    highest = np.uint32(0)
+def are_apart(row, lanes):
+    """Whether four words from each address on are those from another address on, or none of them."""
+    differs = np.uint32(0)
     for lane in range(lanes):
-        highest = max(highest, row[lane])
-    return highest
-
-
-@inlined
-def stays_inside(regs, a, extra, row, lanes):
-    """Whether no address is out of bounds."""
-    return np.uint64(highest_of(regs[a], lanes)) + np.uint64(extra) <= np.uint64(np.uint32(row[LIMIT]))
+        differs = np.uint32(differs | (row[lane] ^ row[FIRST_LANE]))
+    return differs % field.FOUR == 0
 
 
 @inlined

@@ -21,7 +21,7 @@ from .checks import all_finite, check
 from .compile.by_address import borrower
 from .compile.units import compiled, inlined, kind_of, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORD
-from .memory import address_of, highest_of, inside, shared_part
+from .memory import address_of, highest_address, inside, shared_part
 from .ordering import watch_order
 from .probe_arrays import PLACES, make_probes
 from .shadow import read_again, watch_read, watch_write
@@ -284,7 +284,7 @@ def bounds(regs, row, entry, config, patterns, workgroup, workgroups_per_batch, 
 def outside(regs, row, extra, limit, config, workgroup, workgroups_per_batch, found):
     """`bounds`, lane by lane."""
     size, addresses = config[at.LANES], regs[row[field.ADDRESS]]
-    if np.uint64(highest_of(addresses, workgroups_per_batch * size)) + np.uint64(extra) <= np.uint64(limit):
+    if highest_address(addresses, extra, workgroups_per_batch * size) <= limit:
         return
     for lane in range(workgroups_per_batch * size):
         address = np.uint32(addresses[lane] + extra)
@@ -350,7 +350,7 @@ def note_touched(regs, row, config, entry, patterns, workgroups_per_batch, probe
                 place = base + np.int64(here)
                 p.touched[place] = min(np.int64(p.touched[place]) + 2, 254) | 1
         return
-    if not all_ones(mask, lanes) or np.uint64(highest_of(addresses, lanes)) + np.uint64(extra) > np.uint64(limit):
+    if not all_ones(mask, lanes) or highest_address(addresses, extra, lanes) > limit:
         for lane in range(lanes):
             here = np.uint32(addresses[lane] + extra)
             if here <= limit and mask[lane] != 0:

@@ -32,15 +32,16 @@ from .compile.units import compiled, inlined, kind_of, part
 from .kinds import LONG, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, data_of, gather_four, generated, row_of, spread, vector_at
 from .layout import FULL, IMPOSSIBLE, SAME, SPLAT, VECTOR_LANES
-from .memory import inside, load, load_from_known, shared_part
+from .memory import inside, load, load_from_known, shared_part, stays_inside
 from .opcodes import scalar_opcodes
 from .probe_arrays import make_queue
 
 _MOVES = (VECTOR_LANES, 0, 1)  # words from one vector of lanes to the next, by form
-_VECTOR = 4 * VECTOR_LANES  # bytes
 
-_BLOCK = 4  # rows and columns of a tile whose sums stay in processor registers; the remaining sums go one by one
-_BLOCKS = tuple((m, n) for m in (_BLOCK, 1) for n in (_BLOCK, 1))
+# Sums stay in processor registers, of which AVX2 has 16: for 8 lanes, those of 4 rows and 2 columns of a tile. With
+# more, most sums go to memory and back in each step. The remaining rows and columns go one by one.
+_ROWS, _COLUMNS, _SUMMED_LANES = 4, 2, 8
+_BLOCKS = tuple((m, n) for m in (_ROWS, 1) for n in (_COLUMNS, 1))
 _SPLATS = ((False, False), (True, False), (False, True))  # whether factors A, and factors B, are SPLAT
 _FUSED = scalar_opcodes()[op.TILED_FUSED]
 
@@ -54,7 +55,7 @@ _borrowed = borrower(_CONTEXT)
 
 
 @inlined
-def form_of(regs, row, access, patterns):
+def form_of(regs, row, access, patterns, width):
     """Return the smallest form of the factor that this instruction loads."""
     if row[field.OP] == op.BROADCAST:
         return SPLAT
@@ -68,7 +69,9 @@ def form_of(regs, row, access, patterns):
         if known[at.SHAPE] == at.BLOCKS:
             return SPLAT
         return SAME if known[at.SHAPE] == at.PERIODIC and known[at.PERIOD] == VECTOR_LANES else FULL
-    return FULL if entry[at.POLICY] == at.CLAMP else IMPOSSIBLE
+    if entry[at.POLICY] == at.CLAMP or stays_inside(regs, row[field.ADDRESS], shared_part(regs, row), entry, width):
+        return FULL
+    return IMPOSSIBLE
 
 
 @inlined
@@ -77,6 +80,26 @@ def joined(form, other):
     if form == IMPOSSIBLE or other == IMPOSSIBLE:
         return IMPOSSIBLE
     return form if form == other else FULL
+
+
+@inlined
+def are_loaded_together(code, first):
+    """Whether four instructions load four consecutive words with a known pattern of addresses."""
+    return code[first, field.OP] == op.LOAD_KNOWN and code[first, field.MASK] == field.FOUR
+
+
+@inlined
+def form_of_all(regs, code, first, count, access, patterns, width):
+    """Return the smallest form that all of the factors can have that instructions from `first` on load."""
+    form, i = np.int64(IMPOSSIBLE), np.int64(0)
+    while i < count:
+        one = form_of(regs, code[first + i], access, patterns, width)
+        form = one if i == 0 else joined(form, one)
+        if i + field.FOUR <= count and are_loaded_together(code, first + i):
+            i += field.FOUR - 1  # if the first and the last are in bounds, so are those between
+            form = joined(form, form_of(regs, code[first + i], access, patterns, width))
+        i += 1
+    return form
 
 
 @inlined
@@ -113,28 +136,24 @@ def load_factor(regs, row, form, into, access, patterns, storage, shared, width)
 
 
 @inlined
-def consecutive(code, first):
-    """Whether four instructions load four consecutive words of one array, at the same addresses."""
-    alike = code[first, field.OP] == op.LOAD_KNOWN
-    for i in range(first + 1, first + 4):
-        row, before = code[i], code[i - 1]
-        alike &= row[field.OP] == before[field.OP] and row[field.ADDRESS] == before[field.ADDRESS]
-        alike &= row[field.SHARED] == before[field.SHARED] and row[field.SHIFTS] == before[field.SHIFTS]
-        constants = row[field.CONSTANT] - before[field.CONSTANT]
-        units = row[field.ACCESS] - before[field.ACCESS]
-        next_word = units == 0 and constants == 1
-        next_unit = units == 1 and constants == 0 and row[field.ACCESS] % field.FOUR != 0
-        alike &= next_word or next_unit
-    return alike
+def load_four_splats(regs, row, into, size, access, storage, shared, width):
+    """Load four factors of form SPLAT, from consecutive words, into the queue."""
+    entry, addresses = access[row[field.ACCESS]], regs[row[field.ADDRESS]]
+    memory = shared if entry[at.SPACE] == at.SHARED else storage
+    extra, base = shared_part(regs, row), np.int64(entry[at.BASE])
+    for i in range(width // VECTOR_LANES):
+        place = np.uint64(base + np.int64(np.uint32(addresses[i * VECTOR_LANES] + extra)))
+        for word in range(field.FOUR):
+            into[word * size + i] = memory[place + np.uint64(word)]
 
 
 @inlined
-def load_four_factors(regs, row, into, access, storage, shared):
+def load_four_factors(regs, row, into, size, access, storage, shared):
     """Load four factors of form SAME, from consecutive words, into the queue."""
     entry = access[row[field.ACCESS]]
     memory = shared if entry[at.SPACE] == at.SHARED else storage
     extra, base, start = shared_part(regs, row), np.uint32(entry[at.BASE]), address_of_first(into)
-    outs = (start, start + _VECTOR, start + 2 * _VECTOR, start + 3 * _VECTOR)
+    outs = (start, start + 4 * size, start + 8 * size, start + 12 * size)
     # All four are in bounds: no limit is needed.
     addresses, shifts = regs[row[field.ADDRESS]], regs[row[field.SHIFTS]]
     gather_four(outs, memory[base:], addresses, extra, np.uint32(0xFFFFFFFF), shifts, VECTOR_LANES)
@@ -145,7 +164,7 @@ def load_four_factors(regs, row, into, access, storage, shared):
 
 def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
     kind = ir.FunctionType(a.type, (a.type,) * 3)
-    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{VECTOR_LANES}f32")
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{_SUMMED_LANES}f32")
     return builder.call(function, (a, b, c))
 
 
@@ -188,7 +207,7 @@ _CASES = tuple((name, *size, *splats) for name in op.TILED for size in _BLOCKS f
 def _block(
     context: Any, builder: Any, signature: Any, args: Any, name: str, m: int, n: int, a_splat: bool, b_splat: bool
 ) -> None:
-    """Generate a case of `_sum_up`: all steps for a vector of lanes, then for the next vector."""
+    """Generate a case of `_sum_up`: all steps for some lanes, then for the next ones."""
     _, _, _, first, pitch, _, a, a_next, a_move, b, b_next, b_move, step, steps, vectors = args
     long, number = ir.IntType(64), ir.FloatType()
     queue = data_of(context, builder, signature, args, 5, number)
@@ -204,19 +223,25 @@ def _block(
 
     def factor(start: Any, splat: bool) -> Any:
         if splat:
-            return spread(builder, builder.load(start))
-        return builder.load(vector_at(builder, start, constant(0), number), align=4)
+            return spread(builder, builder.load(start), _SUMMED_LANES)
+        return builder.load(vector_at(builder, start, constant(0), number, _SUMMED_LANES), align=4)
+
+    def begin_of(begin: Any, move: Any, splat: bool) -> Any:
+        begin = builder.add(begin, builder.mul(vector, move))
+        return begin if splat else builder.add(begin, builder.mul(part, constant(_SUMMED_LANES)))
 
     sums = [sum_of(i, j) for i in range(m) for j in range(n)]
-    with cgutils.for_range(builder, vectors) as vector:
-        lane = builder.mul(vector.index, constant(VECTOR_LANES))
-        places = [vector_at(builder, row, lane, number) for row in sums]
+    parts = constant(VECTOR_LANES // _SUMMED_LANES)
+    with cgutils.for_range(builder, builder.mul(vectors, parts)) as loop:
+        vector, part = builder.sdiv(loop.index, parts), builder.srem(loop.index, parts)
+        lane = builder.mul(loop.index, constant(_SUMMED_LANES))
+        places = [vector_at(builder, row, lane, number, _SUMMED_LANES) for row in sums]
         before = [builder.load(place, align=4) for place in places]
         starts = [
             builder.gep(queue, [builder.add(begin, builder.mul(constant(i), following))])
             for begin, following, count in (
-                (builder.add(a, builder.mul(vector.index, a_move)), a_next, m),
-                (builder.add(b, builder.mul(vector.index, b_move)), b_next, n),
+                (begin_of(a, a_move, a_splat), a_next, m),
+                (begin_of(b, b_move, b_splat), b_next, n),
             )
             for i in range(count)
         ]
@@ -317,10 +342,10 @@ def add_up(width, context):
     splats = 1 if a_form == SPLAT else (2 if b_form == SPLAT else 0)
     i = 0
     while i < m:
-        rows = _BLOCK if i + _BLOCK <= m else 1
+        rows = _ROWS if i + _ROWS <= m else 1
         j = 0
         while j < n:
-            columns = _BLOCK if j + _BLOCK <= n else 1
+            columns = _COLUMNS if j + _COLUMNS <= n else 1
             size = 2 * np.int64(rows == 1) + np.int64(columns == 1)
             which = (name * len(_BLOCKS) + size) * len(_SPLATS) + splats
             _sum_up(
@@ -350,13 +375,8 @@ def tile(place, width, context):
     regs, code, access, patterns, storage, shared, queue, _, _, _, _ = _borrowed(context)
     row, state = code[place], queue.state
     m, n, first = np.int64(row[field.TILE_ROWS]), np.int64(row[field.TILE_COLUMNS]), place + 1
-    a_form = b_form = FULL
-    for i in range(m + n):
-        form = form_of(regs, code[first + i], access, patterns)
-        if i < m:
-            a_form = form if i == 0 else joined(a_form, form)
-        else:
-            b_form = form if i == m else joined(b_form, form)
+    a_form = form_of_all(regs, code, first, m, access, patterns, width)
+    b_form = form_of_all(regs, code, first + m, n, access, patterns, width)
     if a_form == IMPOSSIBLE or b_form == IMPOSSIBLE:
         add_up(width, context)
         return 0
@@ -375,13 +395,16 @@ def tile(place, width, context):
     start, i = state[at.QUEUED_STEPS] * step, 0
     while i < m + n:
         form, size, end = (a_form, a_size, m) if i < m else (b_form, b_size, m + n)
-        into = queue.words[start : start + size]
-        if form == SAME and size == VECTOR_LANES and i + 4 <= end and consecutive(code, first + i):
-            load_four_factors(regs, code[first + i], into, access, storage, shared)
-            start, i = start + 4 * size, i + 4
+        into, row, together = queue.words[start:], code[first + i], np.int64(1)
+        if i + field.FOUR <= end and are_loaded_together(code, first + i) and form != FULL:
+            together = np.int64(field.FOUR)
+            if form == SPLAT:
+                load_four_splats(regs, row, into, size, access, storage, shared, width)
+            else:
+                load_four_factors(regs, row, into, size, access, storage, shared)
         else:
-            load_factor(regs, code[first + i], form, into, access, patterns, storage, shared, width)
-            start, i = start + size, i + 1
+            load_factor(regs, row, form, into[:size], access, patterns, storage, shared, width)
+        start, i = start + together * size, i + together
     state[at.QUEUED_STEPS] += 1
     if row[field.MAY_WAIT] == 0:
         add_up(width, context)

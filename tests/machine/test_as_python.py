@@ -6,55 +6,9 @@ import numpy as np
 import pytest
 from compiled_here import as_python
 
-from bankshot.sim.machine import endless, tiles
-from bankshot.sim.machine import instruction as field
+from bankshot.sim.machine import endless
 from bankshot.sim.machine import layout as at
-from bankshot.sim.machine import opcodes as op
 from bankshot.sim.machine.compile import units
-
-# ---- four loads at once ------------------------------------------------------------------------------------
-
-consecutive = as_python(tiles.consecutive)
-WORDS = [(8, 0), (8, 1), (8, 2), (8, 3)]  # the access and the constant of each
-UNITS = [(8, 5), (9, 5), (10, 5), (11, 5)]
-
-
-def loads(places: list[tuple[int, int]], **changed: tuple[int, int]) -> np.ndarray:
-    """Four loads at these places, after another row; `changed`: of a field, which row has which value."""
-    code = np.zeros((5, field.SIZE), np.int32)
-    code[1:, field.OP], code[1:, field.ADDRESS], code[1:, field.SHARED] = op.LOAD_KNOWN, 7, 3
-    code[1:, field.ACCESS], code[1:, field.CONSTANT] = np.transpose(places)
-    for name, (row, value) in changed.items():
-        code[row, getattr(field, name)] = value
-    return code
-
-
-@pytest.mark.parametrize(
-    ("places", "expected"),
-    [
-        (WORDS, True),
-        (UNITS, True),
-        ([(9, 4), (10, 4), (11, 4), (11, 5)], True),  # some units of one element, then the next word
-        ([(10, 4), (11, 4), (12, 4), (13, 4)], False),  # the units of one access end before 12
-        ([(8, 0), (8, 1), (8, 3), (8, 4)], False),
-        ([(8, 0), (8, 1), (8, 1), (8, 2)], False),
-        ([(8, 3), (8, 2), (8, 1), (8, 0)], False),
-        ([(8, 0), (9, 1), (10, 2), (11, 3)], False),
-        ([(11, 0), (10, 1), (9, 2), (8, 3)], False),
-        ([(8, 0), (8, 1), (8, 2), (8, 4)], False),
-        ([(8, 0), (8, 1), (8, 2), (9, 2)], True),
-        ([(8, 0), (10, 0), (11, 0), (11, 1)], False),
-    ],
-)
-def test_four_loads_of_consecutive_words(places, expected):
-    assert bool(consecutive(loads(places), 1)) == expected
-
-
-@pytest.mark.parametrize("row", [1, 2, 3, 4])
-@pytest.mark.parametrize(("name", "value"), [("OP", op.LOAD), ("ADDRESS", 8), ("SHARED", 4), ("SHIFTS", 1)])
-def test_four_loads_at_other_addresses(name, value, row):
-    assert not consecutive(loads(WORDS, **{name: (row, value)}), 1)
-
 
 # ---- the comparison of states ------------------------------------------------------------------------------
 
