@@ -21,7 +21,7 @@ from ...sim.models.time_model import COSTS, Work, predicted_us
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOT_FITTED = ("l2_bytes", "cache_bytes")
+NOT_FITTED = ("cache_bytes",)
 FIXED = (*NOT_FITTED, "error_90", "clock_mhz")  # in a fit; the last two come from its errors and from the times
 _PULL = 0.3  # of a cost to where it began, against a deviation of log(predicted / measured)
 _USUAL = 0.15  # a deviation beyond which the loss grows as its size and not as its square

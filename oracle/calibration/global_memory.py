@@ -61,7 +61,7 @@ def global_memory(cores: int, scale: float) -> Iterator[MicroBenchmark]:
     for width in (2, 4):
         yield from (_wide_loads(width, words, full) for words in (_L1_WORDS, cached))
     half = per_core(cores, scale, 256, 4)
-    for stride in (1, 2, 4, 8):
+    for stride in (1, 2, 4, 8, 16, 32):
         yield _stores(stride, half, cached, again=True)
     for stride in (1, 2, 4, 8, 16, 32):
         yield _stores(stride, half, shrunk(_BINDING_WORDS, 1 << 15, scale), again=False)

@@ -10,9 +10,10 @@ from .global_memory import global_memory
 from .issue_rates import issue_rates
 from .kernel_text import MicroBenchmark
 from .launch_costs import launch_costs
+from .mixed_work import mixed_work
 from .workgroup_memory import workgroup_memory
 
-THEMES = (launch_costs, issue_rates, workgroup_memory, control_flow, atomic_rates, global_memory)
+THEMES = (launch_costs, issue_rates, workgroup_memory, control_flow, atomic_rates, global_memory, mixed_work)
 
 
 def micro_benchmarks(cores: int, scale: float = 1.0) -> Iterator[MicroBenchmark]:

@@ -2,7 +2,7 @@
 
 The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
 several are nearly as busy: the total is the p-norm of their times. Subgroups overlap their waits with the work of
-others, so p grows from 1 for a single one to 2 for many. Costs are in cycles of a core unless the table says otherwise.
+others, so p grows from 1 for a single one to 2.5 for many. The pipelines of a core overlap better than that. Costs are in cycles of a core unless the table says otherwise.
 They are fitted to measured times, see docs/time-model.md.
 """
 
@@ -18,14 +18,18 @@ from .costs import Cost, MeasuredCosts
 from .device import Device
 from .roofline import Level
 
+_MOST = 1.5  # of p, above 1
 _HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
+_PIPELINES = ("issue", "special functions")
+_OF_PIPELINES = 6  # the p of the norm of their times
+_AROUND_L2 = 11  # how steep the step is at the size of the L2 cache, as chains of loads through buffers show it
 WORTH = 0.005  # of the time: less is no saving
 
 # What each cost charges for, and the value that a fit begins with: what the documents and microbenchmarks of NVIDIA's
 # GPUs since Volta give (Jia et al., 2018; Abdelkhalik et al., 2022), or a guess where they give nothing.
 COSTS: Mapping[str, tuple[str, float]] = {
     "clock_mhz": ("cycles of a core in a microsecond", 1980.0),
-    "l2_bytes": ("bytes that stay in the L2 cache from one dispatch to the next", 45e6),
+    "l2_bytes": ("bytes that stay in the L2 cache from one dispatch to the next", 41e6),
     "cache_bytes": ("bytes of storage that the cache of a core holds", 196608.0),
     "error_90": ("the ratio of predicted and measured time that 90% of dispatches stay within", 2.0),
     "launch_us": ("microseconds of a dispatch that does nothing", 1.0),
@@ -63,7 +67,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "l2_load_sector": ("a sector that the L2 cache delivers", 0.9),
     "l2_load_line": ("a line of which the L2 cache delivers some sectors, at least", 1.6),
     "l2_store_sector": ("a sector that goes to the L2 cache", 0.9),
-    "l2_partial_sector": ("more for a sector of which less than the whole is stored", 0.5),
+    "l2_store_line": ("a line of which sectors go to the L2 cache", 1.0),
     "dram_byte": ("a byte that does not stay in the L2 cache, times all cores", 0.058),
     "atomic_sector": ("a sector that an atomic operation in storage passes, times all cores", 7.0),
     "atomic_turn": ("an atomic operation that waits for another on its line", 2.0),
@@ -226,7 +230,9 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
     """
     cycles = {name: unit(work, costs, cores) for name, unit in UNITS.items()}
     p = _overlap(work, cores)
+    busiest = sum(np.maximum(1e-9, cycles[name]) ** _OF_PIPELINES for name in _PIPELINES) ** (1 / _OF_PIPELINES)
     powers = {name: each**p for name, each in cycles.items()}
+    powers |= {name: busiest**p * (cycles[name] / busiest) ** _OF_PIPELINES for name in _PIPELINES}
     norm = np.maximum(1e-9, sum(powers.values()) ** (1 / p))
     busy = norm / costs["clock_mhz"]
     parts = {name: busy * each / norm**p for name, each in powers.items()}
@@ -244,7 +250,7 @@ def _rounds(work: Work, cores: int) -> float:
 def _overlap(work: Work, cores: int) -> float:
     """The p of the norm that adds the times of units."""
     subgroups = np.minimum(_rounds(work, cores), work.resident) * work.subgroups
-    return 1 + (subgroups - 1) / (subgroups - 1 + _HALFWAY)
+    return 1 + _MOST * (subgroups - 1) / (subgroups - 1 + _HALFWAY)
 
 
 def _share(work: Work, cores: int) -> float:
@@ -271,15 +277,14 @@ def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 
 def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    partial = np.maximum(0.0, work.store_sectors - work.ideal_store_sectors) * costs["l2_partial_sector"]
-    stores = work.store_sectors * costs["l2_store_sector"] + partial
+    stores = work.store_sectors * costs["l2_store_sector"] + work.store_lines * costs["l2_store_line"]
     loads = np.maximum(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
     return _share(work, cores) * (loads + stores)
 
 
 def _beyond_l2(bytes: float, costs: Mapping[str, float]) -> float:
     """The share of what was accessed these bytes ago that the L2 cache has lost: a smooth step around its size."""
-    return 1 / (1 + ((bytes + 1.0) / costs["l2_bytes"]) ** -6)
+    return 1 / (1 + ((bytes + 1.0) / costs["l2_bytes"]) ** -_AROUND_L2)
 
 
 def _dram_bytes(work: Work, costs: Mapping[str, float]) -> float:

@@ -184,8 +184,8 @@ class _Walk:
                 return now, self._issue(item, InstructionCost("subgroup", "subgroup"), results, costs, now)
             case ir.Barrier():
                 passed = max(end, now, key=_CYCLES)  # without barriers too, as a subgroup issues in order
+                costs.issued["barrier" if self._barriers else "branch"] += 1
                 if self._barriers:
-                    costs.issued["barrier"] += 1
                     passed = passed.after("barrier")
                 return passed, passed
             case _:

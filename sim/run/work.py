@@ -384,11 +384,12 @@ def _storage_atomics(
     A part serves some chunks, which are spread over the parts as by random numbers.
     """
     grid, sizes = prod(dispatch.grid), {bound.variable.name: len(bound.data) for bound in dispatch.bound}
-    passes = defaultdict[str, float](float)
+    passes, again = defaultdict[str, float](float), 0.0
     for row in rows:
         if row.space == "storage":
-            count = row.global_requests if _is_summed_up(row, used) else row.global_sectors
-            passes[row.name or ""] += scale * count
+            count = scale * (row.global_requests if _is_summed_up(row, used) else row.global_sectors)
+            passes[row.name or ""] += count
+            again += count * (_TURNS.get(row.site.name or "", 1) - 1)
     squares = most = 0.0
     for name, count in passes.items():
         its = sample.contention.get(name, Contention(0.0, 0.0, 1.0))
@@ -396,4 +397,4 @@ def _storage_atomics(
         squares += count * count * max(least, its.collisions / apart)
         most = max(most, count * max(least, its.busiest / apart))
     total = sum(passes.values())
-    return total, max(most, total / _PARTS + sqrt(2 * log(_PARTS) * squares / _PARTS))
+    return total + again, max(most, total / _PARTS + sqrt(2 * log(_PARTS) * squares / _PARTS))

@@ -116,9 +116,7 @@ def test_a_chain_visits_the_elements_in_turn():
 def test_a_chase_visits_all_windows_and_no_neighbours_in_turn():
     """A window is what a load of a subgroup spans. Caches that fetch ahead would make the loads of neighbours fast."""
     chases = [
-        each
-        for each in micro_benchmarks(2, 1 / 1024)
-        if each.constant.startswith("global_load_") and "at = first[at];" in each.wgsl
+        each for each in micro_benchmarks(2, 1 / 1024) if "stride" in each.parameters and "at = first[at];" in each.wgsl
     ]
     assert len(chases) >= 10
     for each in chases:
@@ -131,6 +129,23 @@ def test_a_chase_visits_all_windows_and_no_neighbours_in_turn():
         assert len({at // window for at in visited}) == windows, point(each)
         apart = np.abs(np.diff(visited)) // window
         assert windows < 4 or apart.min() >= windows // 4, point(each)
+
+
+def test_chains_by_footprint_visit_each_line_of_the_buffer_once():
+    found = [each for each in micro_benchmarks(132) if each.constant == "global_load_latency_by_footprint"]
+    assert {each.parameters["footprint"] >> 20 for each in found} == {8, 16, 24, 32, 40, 64, 128}
+    for each in found:
+        (trips, *_), following = each.bindings["params"], each.bindings["first"]
+        starts = each.bindings["starts"].astype(np.int64)
+        at, visited = starts.copy(), [starts // 32]
+        for _ in range(16 * int(trips) - 1):
+            at = following[at].astype(np.int64)
+            visited.append(at // 32)
+        lines = len(following) // 32
+        assert not (starts % 32).any()
+        times = np.bincount(np.concatenate(visited), minlength=lines)
+        assert (times == 1).mean() > 0.85, point(each)
+        assert times.max() <= 2, point(each)
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3])

@@ -2,7 +2,7 @@
 
     python -m tests.hardware.predict_times [--entries FILE.json] [--write FILE.toml] [--page docs/time-model.md]
 
-The fit sees the 245 micro-benchmarks of `bankshot calibrate` alone. The dispatches of `timed_families`, and the entry
+The fit sees the micro-benchmarks of `bankshot calibrate` alone. The dispatches of `timed_families`, and the entry
 points of other repositories, are predicted blind. Prints pairs of kernels for one family and shape whose times differ
 by more than 5%, and how many are in the right order; how far off the ratio of such a pair is; how far off times are.
 """

@@ -58,8 +58,8 @@ def us(work: Work, **costs: float) -> float:
         ({"load_sectors": 4e4}, {"l2_load_sector": 2.0}, 3 / 20 * 8e4 / 1000),
         ({"load_sectors": 4e4, "missed_lines": 4e4}, {"l2_load_sector": 1.0, "l2_load_line": 3.0}, 3 / 20 * 120),
         ({"load_sectors": 4e4, "missed_lines": 1e4}, {"l2_load_sector": 1.0, "l2_load_line": 3.0}, 3 / 20 * 40),
-        ({"store_sectors": 4e4, "ideal_store_sectors": 1e4}, {"l2_store_sector": 1.0, "l2_partial_sector": 2.0},
-         3 / 20 * 10e4 / 1000),
+        ({"store_sectors": 4e4, "store_lines": 1e4}, {"l2_store_sector": 1.0, "l2_store_line": 2.0},
+         3 / 20 * 6e4 / 1000),
         ({"issued": {"fp32_divide": 40_000.0}}, {"issue_fp32_divide": 2.0}, 3 / 20 * 40_000 * 2 / 1000),
         ({"issued": {"fp32_divide": 40_000.0}}, {"issue_fp32": 0.5}, 3 / 20 * 40_000 * 0.5 / 1000),
         ({"moved_again": 1e9, "reach": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
@@ -80,7 +80,7 @@ def test_each_unit_charges_for_its_own_work(changes: dict[str, Any], costs: dict
 
 def test_two_units_that_are_equally_busy_take_longer_than_one() -> None:
     work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=20_000.0)
-    p = 1 + 5 / (5 + 16)  # 3 workgroups of 2 subgroups on the busiest core
+    p = 1 + 1.5 * 5 / (5 + 16)  # 3 workgroups of 2 subgroups on the busiest core
     assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2 ** (1 / p))
 
 
@@ -88,7 +88,23 @@ def test_the_units_of_one_subgroup_take_turns_and_those_of_many_overlap() -> Non
     one = replace(IDLE, workgroups=1, subgroups=1, issued={"fp32": 3_000.0}, wavefronts=4_000.0)
     assert us(one, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 + 4.0)
     many = replace(one, subgroups=1_000_000)
-    assert us(many, issue_fp32=1.0, wavefront=1.0) == pytest.approx(5.0, rel=1e-3)
+    assert us(many, issue_fp32=1.0, wavefront=1.0) == pytest.approx((3.0**2.5 + 4.0**2.5) ** (1 / 2.5), rel=1e-3)
+
+
+def test_the_pipelines_of_a_core_hardly_wait_for_each_other() -> None:
+    work = replace(IDLE, issued={"fp32": 20_000.0, "special": 10_000.0})
+    equal = us(work, issue_fp32=1.0, issue_special=3.0)  # 30,000 cycles each
+    assert equal == pytest.approx(4.5 * 2 ** (1 / 6))
+    one_is_half_as_busy = us(work, issue_fp32=1.0, issue_special=1.5)
+    assert one_is_half_as_busy == pytest.approx(4.5, rel=0.004)
+
+
+def test_the_parts_of_pipelines_add_up_to_the_time() -> None:
+    work = replace(IDLE, issued={"fp32": 20_000.0, "special": 10_000.0}, wavefronts=30_000.0)
+    costs = {"issue_fp32": 1.0, "issue_special": 3.0, "wavefront": 1.0, "launch_us": 0.5}
+    total, parts = predicted_us(work, {**FREE, **costs}, CORES)
+    assert sum(parts.values()) == pytest.approx(total)
+    assert parts["issue"] == pytest.approx(parts["special functions"])
 
 
 def test_a_unit_that_is_hardly_busy_adds_nothing() -> None:

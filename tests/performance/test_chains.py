@@ -52,6 +52,7 @@ def test_what_follows_a_barrier_that_is_left_out_still_waits_for_what_came_befor
     (whole,) = costs("t[i] = x[i]; workgroupBarrier(); y[i] = t[63u - i];", barriers=False)
     assert whole.chain == {"storage_load": 1, "alu": 1, "workgroup_load": 1}
     assert "barrier" not in whole.issued
+    assert whole.issued["branch"] == 1  # what stays of it keeps the order of accesses
 
 
 def test_values_that_nothing_stores_cost_nothing() -> None:

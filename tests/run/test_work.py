@@ -154,5 +154,13 @@ def test_additions_to_words_of_their_own_spread_over_the_parts_of_the_cache() ->
     assert work("atomicAdd(&n[g], 1u);").atomic_turns == pytest.approx(turns, rel=0.01)
 
 
+def test_a_compare_exchange_passes_its_sectors_twice() -> None:
+    once = work("atomicExchange(&n[g], 1u);")
+    twice = work("atomicCompareExchangeWeak(&n[g], 0u, 1u);")
+    assert once.atomic_sectors == 6 * 2 * 4
+    assert twice.atomic_sectors == 2 * once.atomic_sectors
+    assert twice.atomic_turns == once.atomic_turns
+
+
 def test_a_sample_stands_for_all_workgroups() -> None:
     assert work("y[g] = x[g];", grid=60, workgroups=6).load_lines == work("y[g] = x[g];", grid=60).load_lines
