@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from math import log, log2, prod, sqrt
+from math import log, prod, sqrt
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,25 +16,20 @@ from ..codegen.build import draft
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
-from ..launch.device_memory import DeviceMemory
-from ..launch.launch import Launch, RunOptions
 from ..machine import layout as at
-from ..models.device import Device
 from ..models.occupancy import occupancy
-from ..models.time_model import COSTS, Work
+from ..models.time_model import Work
 from ..performance.chains import RegionCosts, region_costs
 from ..performance.instruction_costs import used_atomics
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
 from .site import Site
+from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread, alone, sample_workgroups
 
+_ALL_MISS = Misses(1.0, 1.0)
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
 _REDUCTIONS = _SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
-_SAMPLED = frozenset(("touched", "cached", "sectors", "lanes"))
-_APART = 0.7  # a growth from which on the workgroups of a core have data of their own
-_CHUNK = 64  # words that one part of the L2 cache serves
-_GRANULE = 16  # words that device memory moves at once
 _PARTS = 48  # of the L2 cache
 _TURNS = {"atomicCompareExchangeWeak": 2}
 _MOST_PROGRAMS = 16  # that are kept for each module
@@ -56,19 +50,6 @@ class SampledProgram:
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], SampledProgram]] = WeakKeyDictionary()
 
 
-@frozen
-class Contention:
-    """How the atomic operations of two neighbouring workgroups share the chunks of a buffer.
-
-    `busiest`: the share on the chunk that has the most; `collisions`: the chance that two operations share a chunk;
-    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many.
-    """
-
-    busiest: float
-    collisions: float
-    growth: float
-
-
 def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> Work:
     """Return the work of a dispatch. `rows` and `blocks`: what a run of it counted."""
     count, grid, device = dispatch.count, prod(dispatch.grid), dispatch.device
@@ -80,7 +61,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     sharing = min(resident, -(-grid // (device.cores or 1)))
     atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
     changed = frozenset(row.name or "" for row in atomics if row.space == "storage")
-    sample = _sample(dispatch, sampled.program, sharing, changed) if grid else Sample({}, {}, {})
+    sample = sample_workgroups(dispatch, sampled.program, sharing, changed) if grid else Sample({}, {}, {})
     loads = [row for row in rows if row.space == "storage" and row.kind == "load"]
     stores = [row for row in rows if row.space == "storage" and row.kind == "store"]
     plain = [row for row in rows if row.kind in ("load", "store")]
@@ -124,7 +105,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
 
 def _sampled(dispatch: Dispatch) -> SampledProgram:
     """Return the program that samples workgroups; those of a module are kept."""
-    pipeline, how = dispatch.pipeline, dispatch.build_options(_SAMPLED, _one_workgroup(dispatch, 0))
+    pipeline, how = dispatch.pipeline, dispatch.build_options(SAMPLED, alone(dispatch, 0))
     several = dispatch.lanes > dispatch.device.subgroup_size
 
     def make() -> SampledProgram:
@@ -134,10 +115,6 @@ def _sampled(dispatch: Dispatch) -> SampledProgram:
 
     known = _PROGRAMS.setdefault(pipeline.module, {})
     return remember(known, (*program_key(pipeline, how), several), make, _MOST_PROGRAMS)
-
-
-def _one_workgroup(dispatch: Dispatch, number: int) -> RunOptions:
-    return replace(dispatch.how, chosen=np.array([number]), threads=1, trace=None)
 
 
 # ---- instructions ------------------------------------------------------------------------------------
@@ -250,116 +227,6 @@ def _memory(dispatch: Dispatch, rows: list[Site], sample: Sample, scale: float) 
     return Memory(footprint, moved, again, far / again if again else 0.0)
 
 
-@frozen
-class Spread:
-    """The bytes of the lines and of the granules that hold the accessed sectors of a buffer, for each byte of these.
-
-    `new`: bytes of granules that a workgroup accesses and its neighbour does not.
-    """
-
-    lines: float
-    granules: float
-    new: float
-
-
-@frozen
-class Misses:
-    """The shares of a load that the cache of a core does not serve: of its `sectors`, and of its `executions`, those
-    that wait for such a sector."""
-
-    sectors: float
-    executions: float
-
-
-_ALL_MISS = Misses(1.0, 1.0)
-
-
-@frozen
-class Sample:
-    """What two neighbouring workgroups access.
-
-    `misses`: of each load. `spreads`: of each buffer. `contention`: for each buffer that atomic operations change.
-    """
-
-    misses: Mapping[SourceSite, Misses]
-    spreads: Mapping[str, Spread]
-    contention: Mapping[str, Contention]
-
-
-def _sample(dispatch: Dispatch, program: Program, resident: int, changed: frozenset[str]) -> Sample:
-    """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache;
-    `changed`: buffers that atomic operations change."""
-    last = prod(dispatch.grid) - 1
-    middle = (last + 1) // 2
-    launch, misses = _first_workgroup(dispatch, program, middle, resident)
-    second = _launch(dispatch, program, min(middle + 1, last), launch.device_memory)
-    second.run()
-    words, others = launch.touched_words(), second.touched_words()
-    both = {name: np.union1d(mine, others[name]) for name, mine in words.items()}
-    growth = log2(max(1.0, sum(map(len, both.values())) / max(1, sum(map(len, words.values())))))
-    if growth < _APART and resident > 1 and any(each.sectors > 0 for each in misses.values()):
-        _, misses = _first_workgroup(dispatch, program, middle, resident**growth)
-    counts = {name: (launch.atomic_operations(name), second.atomic_operations(name)) for name in changed}
-    spreads = {name: _spread(words[name], each, dispatch.device) for name, each in both.items() if len(each)}
-    contention = {name: _contention(*each) for name, each in counts.items() if any(map(np.any, each))}
-    return Sample(misses, spreads, contention)
-
-
-def _spread(one: NDArray[np.int64], both: NDArray[np.int64], device: Device) -> Spread:
-    sector, line = device.sector_bytes // 4, device.line_bytes // 4
-    sectors, granules, lines = (size * _distinct(both // size) for size in (sector, _GRANULE, line))
-    new = granules - _GRANULE * _distinct(one // _GRANULE)
-    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), 4.0 * new)
-
-
-def _distinct(numbers: NDArray[np.int64]) -> int:
-    """Return how many of these ascending numbers are distinct."""
-    return int(np.count_nonzero(numbers[1:] != numbers[:-1])) + min(1, len(numbers))
-
-
-def _contention(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> Contention:
-    """Return the contention of two workgroups, from how many operations of each change each word."""
-    both = one.astype(np.int64) + other
-    chunks = np.add.reduceat(both, np.arange(0, len(both), _CHUNK))
-    most, total = int(chunks.max()), int(chunks.sum())
-    collisions = float(np.sum(chunks * (chunks - 1))) / max(1, total * (total - 1))
-    growth = log2(max(1.0, np.count_nonzero(both) / max(1, np.count_nonzero(one))))
-    return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth))
-
-
-def _first_workgroup(
-    dispatch: Dispatch, program: Program, number: int, sharing: float
-) -> tuple[Launch, dict[SourceSite, Misses]]:
-    """Run a workgroup whose share of the core's cache is one of `sharing`. Returns the misses of its loads, too."""
-    launch = _launch(dispatch, program, number)
-    costs = dispatch.device.costs
-    known = costs.costs.get("cache_bytes") if costs else None
-    size = known.value if known else COSTS["cache_bytes"][1]
-    launch.limit_cache(max(1, int(size / dispatch.device.line_bytes / sharing)))
-    outcome = launch.run()
-    missed, delayed, executed, sectors = (Counter[int]() for _ in range(4))  # by site
-    tables = zip(program.memory_probes, outcome.bounds.tolist(), outcome.tallies.tolist(), strict=False)
-    for probe, counts, tally in tables:
-        if probe.kind == "cached":
-            missed[probe.site] += counts[at.MISSED]
-            delayed[probe.site] += counts[at.DELAYED]
-            executed[probe.site] += counts[at.EXECUTED]
-        elif probe.kind == "sectors":
-            sectors[probe.site] += tally[at.CHARGED]
-    return launch, {
-        launch.program.sites[site]: Misses(
-            min(1.0, missed[site] / sectors[site]) if sectors[site] else 1.0, delayed[site] / count
-        )
-        for site, count in executed.items()
-        if count
-    }
-
-
-def _launch(dispatch: Dispatch, program: Program, number: int, memory: DeviceMemory | None = None) -> Launch:
-    how = _one_workgroup(dispatch, number)
-    return Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory)
-
-
 # ---- atomic operations -------------------------------------------------------------------------------
 
 
@@ -392,7 +259,7 @@ def _storage_atomics(
     squares = most = 0.0
     for name, count in passes.items():
         its = sample.contention.get(name, Contention(0.0, 0.0, 1.0))
-        apart, least = max(1.0, grid / 2) ** its.growth, 4 * _CHUNK / max(4 * _CHUNK, sizes.get(name, 0))
+        apart, least = max(1.0, grid / 2) ** its.growth, 4 * CHUNK / max(4 * CHUNK, sizes.get(name, 0))
         squares += count * count * max(least, its.collisions / apart)
         most = max(most, count * max(least, its.busiest / apart))
     total = sum(passes.values())

@@ -1,5 +1,5 @@
 """Tuples of arrays, passed by address: as an argument of a call an array is several words, and a record of arrays a
-hundred, which the caller puts on the stack each time."""
+hundred, which the caller puts on the stack each time. And numbers at an address."""
 
 # Numba and llvmlite have no types, so strict checks would find only unknowns.
 # pyright: basic
@@ -51,3 +51,21 @@ def _loaded(builder: Any, pointer: Any) -> Any:
         part = builder.gep(pointer, [ir.IntType(32)(0), ir.IntType(32)(i)])
         value = builder.insert_value(value, _loaded(builder, part), i)
     return value
+
+
+def _reader(kind: Any, bits: int) -> Any:
+    """A function that gives the number of this type at an address, which need not be aligned."""
+
+    @intrinsic
+    def read(typingctx, address):  # type: ignore[no-untyped-def]
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            number = builder.load(builder.inttoptr(args[0], ir.IntType(bits).as_pointer()))
+            number.align = 1
+            return number
+
+        return kind(types.int64), codegen
+
+    return read
+
+
+byte_at, word_at = _reader(types.uint8, 8), _reader(types.uint32, 32)
