@@ -68,15 +68,14 @@ class _Room:
 
     def clear(self) -> None:
         """Forget what was accessed."""
-        listed = self.listed
-        self.rows[listed] = 0
+        self.rows[self.listed] = 0
         self.notes[: at.SAMPLE_SIZE] = 0
 
     @property
     def listed(self) -> NDArray[np.int64]:
-        """The accessed chunks, ascending."""
-        first, count = self.notes[[at.SAMPLE_LIST_AT, at.SAMPLE_LISTED]].tolist()
-        return np.sort(self.notes[first : first + count])
+        """The accessed chunks, as a view."""
+        first, count = int(self.notes[at.SAMPLE_LIST_AT]), int(self.notes[at.SAMPLE_LISTED])
+        return self.notes[first : first + count]
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -136,17 +135,16 @@ class SampleMemory:
 
     def accessed(self) -> Accessed:
         """Return what was accessed of storage buffers."""
-        listed = self._room.listed
-        rows, words = self._room.rows[listed], listed * self._chunk
+        listed = np.sort(self._room.listed)
+        rows = self._room.rows[listed]
         starts = sorted((start // 4, name) for name, start in self._starts.items())
-        firsts = np.array([start for start, _ in starts], np.int64)
+        names, firsts = [name for _, name in starts], np.array([start for start, _ in starts], np.int64)
+        words = listed * self._chunk
         buffers = firsts.searchsorted(words, "right") - 1
         first, second = rows[:, at.CHUNK_FIRST], rows[:, at.CHUNK_SECOND]
-        textures = [name for each in self._bound if each.variable.space != "storage" and (name := each.variable.name)]
         noted = (first | second) != 0
-        names = [name for _, name in starts]
-        if textures:
-            noted &= ~np.isin(buffers, [names.index(name) for name in textures])
+        if textures := {each.variable.name for each in self._bound if isinstance(each, BoundTexture)}:
+            noted &= np.array([name not in textures for name in names])[buffers]
         buffers = buffers[noted]
         return Accessed(names, buffers, words[noted] - firsts[buffers], first[noted], second[noted])
 

@@ -274,9 +274,7 @@ REACHED = Table("reached", "memory probe", "addresses of active lanes, before th
 LOW = REACHED.field("low", "units", "lowest", initial=0xFFFFFFFF)
 HIGH = REACHED.field("high", "units", "highest", initial=-1)
 
-SAMPLE = Table(
-    "sample", "launch", "before what sampled workgroups access", prefix="SAMPLE_"
-)
+SAMPLE = Table("sample", "launch", "before what sampled workgroups access", prefix="SAMPLE_")
 SAMPLE_SHIFT = SAMPLE.field("shift", "bits", "log2 of the words of a chunk of storage")
 SAMPLE_CACHE_LINES = SAMPLE.field("cache_lines", "lines", "lines that the cache of a core holds for a workgroup")
 SAMPLE_CACHE_INSERTED = SAMPLE.field("cache_inserted", "lines", "lines that have entered it")

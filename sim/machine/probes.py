@@ -384,9 +384,10 @@ def probe(
         note_touched(regs, row, config, access[row[field.ACCESS]], patterns, workgroups_per_batch, probes_at)
     elif row[field.OP] == op.SAMPLED:
         entry = access[row[field.ACCESS]]
-        note_sampled(regs, row, config, entry, storage, patterns, workgroup, workgroups_per_batch, probes_at)
+        note_sampled(regs, row, config, entry, storage, workgroup, workgroups_per_batch, probes_at)
     elif row[field.OP] == op.CACHED:
-        note_cached(regs, row, config, access[row[field.ACCESS]], storage, workgroup, workgroups_per_batch, probes_at)
+        entry = access[row[field.ACCESS]]
+        note_cached(regs, row, config, entry, storage, workgroup, workgroups_per_batch, probes_at)
     elif row[field.OP] == op.BOUNDS:
         bounds(regs, row, access[row[field.ACCESS]], config, patterns, workgroup, workgroups_per_batch, p)
     elif row[field.OP] == op.WATCH_READ:

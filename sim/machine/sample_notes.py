@@ -16,8 +16,8 @@ from . import instruction as field
 from . import layout as at
 from .compile.by_address import borrower, byte_at, word_at
 from .compile.units import compiled, inlined, part
-from .kinds import INSTRUCTION, LONG, NUMBERS, PROBES, REGISTERS, TABLE, WORDS
-from .memory import address_of, all_ones, highest_address, shared_part
+from .kinds import INSTRUCTION, LONG, NUMBERS, PROBES, REGISTERS, WORDS
+from .memory import address_of, all_ones, shared_part
 
 _borrowed = borrower(PROBES)
 _WORD = 4  # bytes
@@ -82,27 +82,38 @@ def note_operation(sample, storage, word, column):
     sample[place] ^= (before ^ (min(before + 2, 254) | 1)) << bit
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, TABLE, LONG, LONG, LONG)
-def note_sampled(regs, row, config, entry, storage, patterns, workgroup, workgroups_per_batch, probes_at):
+@inlined
+def extent(addresses, extra, entry, mask, lanes):
+    """Return the first words of the first and last lane, if all lanes are active, in bounds, and access one address or
+    consecutive ones; else 0 and -1."""
+    first, last = np.uint32(addresses[at.FIRST_LANE] + extra), np.uint32(addresses[lanes - 1] + extra)
+    apart = moved = np.uint32(0)
+    for lane in range(lanes):
+        distance = np.uint32(addresses[lane] - addresses[at.FIRST_LANE])
+        moved = np.uint32(moved | distance)
+        apart = np.uint32(apart | (distance ^ np.uint32(lane)))
+    if (apart != 0 and moved != 0) or not first <= last <= np.uint32(entry[at.LIMIT]) or not all_ones(mask, lanes):
+        return np.int64(0), np.int64(-1)
+    half = entry[at.UNIT] == 2
+    return (entry[at.BASE] + np.int64(first)) >> half, (entry[at.BASE] + np.int64(last)) >> half
+
+
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, LONG, LONG, LONG)
+def note_sampled(regs, row, config, entry, storage, workgroup, workgroups_per_batch, probes_at):
     """Note which words are accessed, by the first workgroup of the launch or by another, and fill what is loaded.
 
     Addresses out of bounds are not noted, but filled where the policy has the access happen elsewhere.
     """
     p = _borrowed(probes_at)
-    sample, addresses, mask = (
-        p.writers,
-        regs[row[field.ADDRESS]],
-        p.ones if row[field.MASK] < 0 else regs[row[field.MASK]],
-    )
+    sample, addresses = p.writers, regs[row[field.ADDRESS]]
+    mask = p.ones if row[field.MASK] < 0 else regs[row[field.MASK]]
     extra, limit, half = shared_part(regs, row), np.uint32(entry[at.LIMIT]), entry[at.UNIT] == 2
     words, lanes = (entry[at.UNITS] * entry[at.UNIT] + 3) // 4, workgroups_per_batch * config[at.LANES]
     column = at.CHUNK_FIRST if workgroup == 0 else at.CHUNK_SECOND
     counts = p.rules[row[field.SLOT], at.SERIALIZES] != 0
-    is_consecutive = row[field.LEARNED] == 1 and patterns[row[field.ADDRESS], at.SHAPE] == at.CONSECUTIVE
-    if is_consecutive and not counts and all_ones(mask, lanes) and highest_address(addresses, extra, lanes) <= limit:
-        first = (entry[at.BASE] + np.int64(np.uint32(addresses[at.FIRST_LANE] + extra))) >> half
-        last = (entry[at.BASE] + np.int64(np.uint32(addresses[lanes - 1] + extra))) >> half
-        note_words(sample, storage, first, last - first + words, column, True)
+    begin, end = extent(addresses, extra, entry, mask, lanes)
+    if begin <= end and not counts:
+        note_words(sample, storage, begin, end - begin + words, column, True)
         return
     before = np.int64(-1)
     for lane in range(lanes):
@@ -114,9 +125,29 @@ def note_sampled(regs, row, config, entry, storage, patterns, workgroup, workgro
             continue
         if counts and inside:
             note_operation(sample, storage, first, column)
+        elif inside and words == 1:
+            shift = sample[at.SAMPLE_SHIFT]
+            place = notes_of(sample, storage, first >> shift) + column
+            sample[place] |= np.int64(1) << (8 * (first & ((1 << shift) - 1)))
         else:
             note_words(sample, storage, first, words, column, inside)
         before = first if inside else before
+
+
+@inlined
+def enter(sample, storage, place, line):
+    """Have the sector that begins at a word enter the cache, unless it holds it. Returns 1 if it did not."""
+    shift = sample[at.SAMPLE_SHIFT]
+    at_line = notes_of(sample, storage, (place & -line) >> shift) + at.CHUNK_LINE_ENTERED
+    at_sector = notes_of(sample, storage, place >> shift) + at.CHUNK_SECTOR_ENTERED
+    entered = sample[at_line]
+    if entered == 0 or sample[at.SAMPLE_CACHE_INSERTED] - entered >= sample[at.SAMPLE_CACHE_LINES]:
+        sample[at.SAMPLE_CACHE_INSERTED] += 1
+        sample[at_line] = sample[at.SAMPLE_CACHE_INSERTED]
+    if sample[at_sector] >= sample[at_line]:
+        return np.int64(0)
+    sample[at_sector] = sample[at.SAMPLE_CACHE_INSERTED]
+    return np.int64(1)
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, LONG, LONG, LONG)
@@ -126,33 +157,26 @@ def note_cached(regs, row, config, entry, storage, workgroup, workgroups_per_bat
     if workgroup != 0:
         return
     p = _borrowed(probes_at)
-    sample, addresses, mask = (
-        p.writers,
-        regs[row[field.ADDRESS]],
-        p.ones if row[field.MASK] < 0 else regs[row[field.MASK]],
-    )
+    sample, addresses = p.writers, regs[row[field.ADDRESS]]
+    mask = p.ones if row[field.MASK] < 0 else regs[row[field.MASK]]
     extra, limit, half = shared_part(regs, row), np.uint32(entry[at.LIMIT]), entry[at.UNIT] == 2
     sector, line = p.rules[row[field.SLOT], at.SECTOR] >> half, p.rules[row[field.SLOT], at.LINE] >> half
-    words, shift = (entry[at.UNITS] * entry[at.UNIT] + 3) // 4, sample[at.SAMPLE_SHIFT]
+    words, lanes = (entry[at.UNITS] * entry[at.UNIT] + 3) // 4, workgroups_per_batch * config[at.LANES]
     missed, last, found = np.int64(0), np.int64(-1), p.bounds[row[field.SLOT]]
-    for lane in range(workgroups_per_batch * config[at.LANES]):
+    begin, end = extent(addresses, extra, entry, mask, lanes)
+    if begin <= end and words == 1:  # each sector once, in order
+        for last in range(begin & -sector, end + 1, sector):
+            missed += enter(sample, storage, last, line)
+        lanes = 0
+    for lane in range(lanes):
         address = np.uint32(addresses[lane] + extra)
         if address > limit or mask[lane] == 0:
             continue
         first = (entry[at.BASE] + np.int64(address)) >> half
         for place in range(first & -sector, first + words, sector):
-            if place == last:
-                continue
+            if place != last:
+                missed += enter(sample, storage, place, line)
             last = place
-            at_line = notes_of(sample, storage, (place & -line) >> shift) + at.CHUNK_LINE_ENTERED
-            at_sector = notes_of(sample, storage, place >> shift) + at.CHUNK_SECTOR_ENTERED
-            entered = sample[at_line]
-            if entered == 0 or sample[at.SAMPLE_CACHE_INSERTED] - entered >= sample[at.SAMPLE_CACHE_LINES]:
-                sample[at.SAMPLE_CACHE_INSERTED] += 1
-                sample[at_line] = sample[at.SAMPLE_CACHE_INSERTED]
-            if sample[at_sector] < sample[at_line]:
-                sample[at_sector] = sample[at.SAMPLE_CACHE_INSERTED]
-                missed += 1
     found[at.MISSED] += missed
     found[at.DELAYED] += missed > 0
-    found[at.EXECUTED] += last >= 0
+    found[at.EXECUTED] += last >= 0 or begin <= end

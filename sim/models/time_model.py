@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from math import ceil
+from typing import TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..fast_dataclass import frozen, sealed
 from .costs import Cost, MeasuredCosts
@@ -211,12 +214,36 @@ def memory_levels(work: Work, device: Device) -> list[Level]:
     return [Level(name, moved[name], rate(work, values, cores) / values["clock_mhz"]) for name, rate in rates.items()]
 
 
-def _costs(device: Device) -> tuple[dict[str, float], int]:
+def _costs(device: Device) -> tuple[Mapping[str, float], int]:
     """Return the costs of a device and its cores."""
-    costs = completed(device.costs or MeasuredCosts({}))
     if device.cores is None:
         raise ValueError(f"device {device.name} has no number of cores, so no time can be predicted")
-    return {name: costs.value(name) for name in COSTS}, device.cores
+    return _values(device.costs or _NO_COSTS), device.cores
+
+
+def _values(costs: MeasuredCosts) -> Mapping[str, float]:
+    """Return the values of all costs; the last ones are kept."""
+    global _LAST
+    known, values = _LAST
+    if known is not costs:
+        each = completed(costs)
+        values = {name: each.value(name) for name in COSTS}
+        _LAST = costs, values  # one assignment: another thread sees both or neither
+    return values
+
+
+_NO_COSTS = MeasuredCosts({})
+_LAST: tuple[MeasuredCosts | None, Mapping[str, float]] = None, {}
+
+
+def _larger(one: float, other: float) -> float:
+    """Return the larger number, or the larger ones of arrays: for numbers, NumPy takes ten times as long."""
+    return np.maximum(one, other) if _is_array(one) or _is_array(other) else max(one, other)
+
+
+def _is_array(figure: object) -> TypeGuard[NDArray[np.float64]]:
+    """Whether a figure is one of many dispatches."""
+    return isinstance(figure, np.ndarray)
 
 
 def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[float, dict[str, float]]:
@@ -227,7 +254,7 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
     cycles = {name: unit(work, costs, cores) for name, unit in UNITS.items()}
     p = _overlap(work, cores)
     powers = {name: each**p for name, each in cycles.items()}
-    norm = np.maximum(1e-9, sum(powers.values()) ** (1 / p))
+    norm = _larger(1e-9, sum(powers.values()) ** (1 / p))
     busy = norm / costs["clock_mhz"]
     parts = {name: busy * each / norm**p for name, each in powers.items()}
     return busy + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
@@ -238,18 +265,19 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
 
 def _rounds(work: Work, cores: int) -> float:
     """The workgroups of the busiest core."""
-    return np.ceil(work.workgroups / cores)
+    rounds = work.workgroups / cores
+    return np.ceil(rounds) if _is_array(rounds) else float(ceil(rounds))
 
 
 def _overlap(work: Work, cores: int) -> float:
     """The p of the norm that adds the times of units."""
-    subgroups = np.minimum(_rounds(work, cores), work.resident) * work.subgroups
+    subgroups = -_larger(-_rounds(work, cores), -work.resident) * work.subgroups
     return 1 + (subgroups - 1) / (subgroups - 1 + _HALFWAY)
 
 
 def _share(work: Work, cores: int) -> float:
     """The share of all work that the busiest core does."""
-    return _rounds(work, cores) / np.maximum(1, work.workgroups)
+    return _rounds(work, cores) / _larger(1, work.workgroups)
 
 
 def _issue(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -271,9 +299,9 @@ def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 
 def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    partial = np.maximum(0.0, work.store_sectors - work.ideal_store_sectors) * costs["l2_partial_sector"]
+    partial = _larger(0.0, work.store_sectors - work.ideal_store_sectors) * costs["l2_partial_sector"]
     stores = work.store_sectors * costs["l2_store_sector"] + partial
-    loads = np.maximum(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
+    loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
     return _share(work, cores) * (loads + stores)
 
 
@@ -298,7 +326,7 @@ def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
         sum(costs[f"latency_{step}"] * count for step, count in steps.items()) + steps.get("storage_load", 0.0) * missed
         for steps in (work.chain, work.longest)
     )
-    return np.maximum(longest, chain * np.maximum(1.0, _rounds(work, cores) / work.resident))
+    return _larger(longest, chain * _larger(1.0, _rounds(work, cores) / work.resident))
 
 
 def _atomics(work: Work, costs: Mapping[str, float], cores: int) -> float:

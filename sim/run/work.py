@@ -24,7 +24,7 @@ from ..performance.instruction_costs import used_atomics
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
 from .site import Site
-from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread, alone, sample_workgroups
+from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread, sample_workgroups
 
 _ALL_MISS = Misses(1.0, 1.0)
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
@@ -59,7 +59,8 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     issued, chain, longest = _executed(sampled.regions, dispatch, blocks, count)
     resident = max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups)
     sharing = min(resident, -(-grid // (device.cores or 1)))
-    atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
+    passes = _passes(rows)
+    atomics = [row for row in rows if row.atomic_turns and row.kind == "atomic"]
     changed = frozenset(row.name or "" for row in atomics if row.space == "storage")
     sample = sample_workgroups(dispatch, sampled.program, sharing, changed) if grid else Sample({}, {}, {})
     loads = [row for row in rows if row.space == "storage" and row.kind == "load"]
@@ -71,15 +72,15 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
     delayed = sum(row.global_requests * share.executions for row, share in zip(loads, shares, strict=True))
     memory = _memory(dispatch, rows, sample, scale)
-    passes, turns = _storage_atomics(atomics, sampled.used, sample, dispatch, scale)
+    atomic_sectors, turns = _storage_atomics(atomics, sampled.used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
     return Work(
         workgroups=grid,
         subgroups=subgroups,
         resident=resident,
         issued={kind: scale * n for kind, n in issued.items()},
-        chain=_with_passes(chain, rows),
-        longest=_with_passes(longest, rows),
+        chain=_with_passes(chain, passes),
+        longest=_with_passes(longest, passes),
         wavefronts=scale * sum(_wavefronts(row, row.shared_wavefronts) for row in plain),
         ideal_wavefronts=scale * sum(_wavefronts(row, row.shared_ideal_wavefronts) for row in plain),
         load_lines=scale * sum(row.global_lines for row in loads),
@@ -97,7 +98,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         reach=memory.reach,
         missed=missed / requested if requested else 0.0,
         delayed=delayed / max(1, sum(row.global_requests for row in loads)),
-        atomic_sectors=passes,
+        atomic_sectors=atomic_sectors,
         atomic_turns=turns,
         workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in atomics if row.space == "workgroup"),
     )
@@ -105,7 +106,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
 
 def _sampled(dispatch: Dispatch) -> SampledProgram:
     """Return the program that samples workgroups; those of a module are kept."""
-    pipeline, how = dispatch.pipeline, dispatch.build_options(SAMPLED, alone(dispatch, 0))
+    pipeline, how = dispatch.pipeline, dispatch.build_options(SAMPLED) | {"workgroups_per_batch": 1}
     several = dispatch.lanes > dispatch.device.subgroup_size
 
     def make() -> SampledProgram:
@@ -156,22 +157,29 @@ def _visits(region: RegionCosts, blocks: list[list[int]], parent: Visits, count:
     known = region.blocks or (region.counted_by.blocks if region.counted_by else [])
     if not known:
         return parent
-    executions, launched, longest = (
-        float(max(blocks[number][column] for number in known)) for column in (at.EXECUTIONS, at.LAUNCHED, at.LONGEST)
-    )
+    columns = blocks[known[0]] if len(known) == 1 else [*map(max, *(blocks[number] for number in known))]
+    executions, launched, longest = (float(columns[n]) for n in (at.EXECUTIONS, at.LAUNCHED, at.LONGEST))
     mean = launched / max(1, count * lanes)
     return Visits(executions, mean, max(mean, longest / lanes))
 
 
-def _with_passes(chain: Mapping[str, float], rows: Iterable[Site]) -> dict[str, float]:
+def _passes(rows: Iterable[Site]) -> tuple[float, float]:
+    """Return the passes that a load takes after the first, on average: wavefronts and lines."""
+    wavefronts = requests = lines = asked = 0
+    for row in rows:
+        if row.kind == "load":
+            wavefronts, requests = wavefronts + row.shared_wavefronts, requests + row.shared_requests
+            lines, asked = lines + row.global_lines, asked + row.global_requests
+    return max(0.0, wavefronts / max(1, requests) - 1), max(0.0, lines / max(1, asked) - 1)
+
+
+def _with_passes(chain: Mapping[str, float], passes: tuple[float, float]) -> dict[str, float]:
     """Add the passes, after the first, that the loads of a chain wait for: wavefronts and lines."""
-    loads = [row for row in rows if row.kind == "load"]
-    wavefronts, requests = sum(row.shared_wavefronts for row in loads), sum(row.shared_requests for row in loads)
-    lines, asked = sum(row.global_lines for row in loads), sum(row.global_requests for row in loads)
+    wavefronts, lines = passes
     return {
         **{step: n for step, n in chain.items() if n},
-        "wavefront": chain.get("workgroup_load", 0.0) * max(0.0, wavefronts / max(1, requests) - 1),
-        "line": chain.get("storage_load", 0.0) * max(0.0, lines / max(1, asked) - 1),
+        "wavefront": chain.get("workgroup_load", 0.0) * wavefronts,
+        "line": chain.get("storage_load", 0.0) * lines,
     }
 
 

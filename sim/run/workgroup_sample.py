@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
-from ..launch.launch import Launch, RunOptions
+from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.sample_memory import Accessed, SampleMemory, bytes_of
 from ..machine import layout as at
@@ -73,22 +73,19 @@ class Sample:
     contention: Mapping[str, Contention]
 
 
-def alone(dispatch: Dispatch, *numbers: int) -> RunOptions:
-    """Return the options of a run of only these workgroups."""
-    return replace(dispatch.how, chosen=np.array(numbers), threads=1, trace=None)
-
-
 def sample_workgroups(dispatch: Dispatch, program: Program, resident: int, changed: frozenset[str]) -> Sample:
     """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache;
     `changed`: buffers that atomic operations change."""
     last = prod(dispatch.grid) - 1
     middle = (last + 1) // 2
     memory = SampleMemory(dispatch.bound, dispatch.device)
-    how = alone(dispatch, middle, min(middle + 1, last))
+    how = replace(dispatch.how, chosen=np.array([middle, min(middle + 1, last)][: last + 1]), threads=1, trace=None)
     launch = Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes)
     memory.limit_cache(_cache_lines(dispatch.device, resident))
-    first, _ = launch.run_apart(2)
+    first, *_ = launch.run_apart(min(2, last + 1))
     misses, accessed = _misses(launch, first), memory.accessed()
+    if last == 0:  # it has no neighbor: what two of them would access is the same
+        accessed = replace(accessed, second=accessed.first)
     growth = _growth(accessed)
     if growth < _APART and resident > 1 and memory.was_full:
         memory.restart()
