@@ -48,8 +48,8 @@ class Accessed:
         Returns the first word of each chunk, and a row of eight words for it: all but those of the chunk are 0.
         """
         begin, end = self.buffers.searchsorted([number := self.names.index(name), number + 1]).tolist()
-        first, second = (bytes_of(notes[begin:end]).reshape(-1, 8) >> 1 for notes in (self.first, self.second))
-        return self.words[begin:end], first, second
+        first, second = (bytes_of(notes[begin:end]).reshape(-1, 8) for notes in (self.first, self.second))
+        return self.words[begin:end], first >> np.uint8(1), second >> np.uint8(1)
 
 
 def bytes_of(notes: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from math import ceil
-from typing import TypeGuard
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..fast_dataclass import frozen, sealed
 from .costs import Cost, MeasuredCosts
@@ -223,25 +221,24 @@ def _costs(device: Device) -> tuple[Mapping[str, float], int]:
 
 def _values(costs: MeasuredCosts) -> Mapping[str, float]:
     """Return the values of all costs; the last ones are kept."""
-    global _LAST
-    known, values = _LAST
+    known, values = next(iter(_last), (None, dict[str, float]()))
     if known is not costs:
         each = completed(costs)
         values = {name: each.value(name) for name in COSTS}
-        _LAST = costs, values  # one assignment: another thread sees both or neither
+        _last[:] = [(costs, values)]
     return values
 
 
 _NO_COSTS = MeasuredCosts({})
-_LAST: tuple[MeasuredCosts | None, Mapping[str, float]] = None, {}
+_last: list[tuple[MeasuredCosts, dict[str, float]]] = []
 
 
-def _larger(one: float, other: float) -> float:
+def _larger(one: Any, other: Any) -> Any:
     """Return the larger number, or the larger ones of arrays: for numbers, NumPy takes ten times as long."""
     return np.maximum(one, other) if _is_array(one) or _is_array(other) else max(one, other)
 
 
-def _is_array(figure: object) -> TypeGuard[NDArray[np.float64]]:
+def _is_array(figure: object) -> bool:
     """Whether a figure is one of many dispatches."""
     return isinstance(figure, np.ndarray)
 
@@ -265,8 +262,7 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
 
 def _rounds(work: Work, cores: int) -> float:
     """The workgroups of the busiest core."""
-    rounds = work.workgroups / cores
-    return np.ceil(rounds) if _is_array(rounds) else float(ceil(rounds))
+    return -(-work.workgroups // cores)
 
 
 def _overlap(work: Work, cores: int) -> float:

@@ -106,7 +106,8 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
 
 def _sampled(dispatch: Dispatch) -> SampledProgram:
     """Return the program that samples workgroups; those of a module are kept."""
-    pipeline, how = dispatch.pipeline, dispatch.build_options(SAMPLED) | {"workgroups_per_batch": 1}
+    pipeline, how = dispatch.pipeline, dispatch.build_options(SAMPLED)
+    how["workgroups_per_batch"] = 1
     several = dispatch.lanes > dispatch.device.subgroup_size
 
     def make() -> SampledProgram:
