@@ -14,7 +14,7 @@ import numpy as np
 
 from . import instruction as field
 from . import layout as at
-from .compile.by_address import borrower, byte_at, word_at
+from .compile.by_address import borrower, word_at
 from .compile.units import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, PROBES, REGISTERS, WORDS
 from .memory import address_of, all_ones, shared_part
@@ -25,7 +25,7 @@ _WORD = 4  # bytes
 
 @compiled
 def fill(sample, storage, chunk):
-    """Copy a chunk from its binding, with zeros past the binding's end."""
+    """Copy a chunk from its binding, with zeros past the binding's end. Buffers and texels are whole words."""
     words = np.int64(1) << sample[at.SAMPLE_SHIFT]
     first, source = chunk * words, sample[at.SAMPLE_SOURCES_AT]
     for place in range(source, source + sample[at.SAMPLE_SOURCES] * at.SOURCE_SIZE, at.SOURCE_SIZE):
@@ -35,13 +35,7 @@ def fill(sample, storage, chunk):
             continue
         address = sample[place + at.SOURCE_ADDRESS] + begin
         for number in range(words):
-            value = np.uint32(0)
-            if left >= _WORD:
-                value = word_at(address)
-            else:
-                for byte in range(left):
-                    value = np.uint32(value | np.uint32(byte_at(address + byte)) << np.uint32(8 * byte))
-            storage[first + number] = value
+            storage[first + number] = word_at(address) if left >= _WORD else np.uint32(0)
             address, left = address + _WORD, left - _WORD
         return
 

@@ -53,19 +53,15 @@ def _loaded(builder: Any, pointer: Any) -> Any:
     return value
 
 
-def _reader(kind: Any, bits: int) -> Any:
-    """A function that gives the number of this type at an address, which need not be aligned."""
+def _word_at(typingctx: Any, address: Any) -> Any:
+    """The word at an address, which need not be aligned."""
 
-    @intrinsic
-    def read(typingctx, address):  # type: ignore[no-untyped-def]
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            number = builder.load(builder.inttoptr(args[0], ir.IntType(bits).as_pointer()))
-            number.align = 1
-            return number
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = builder.load(builder.inttoptr(args[0], ir.IntType(32).as_pointer()))
+        word.align = 1
+        return word
 
-        return kind(types.int64), codegen
-
-    return read
+    return types.uint32(types.int64), codegen
 
 
-byte_at, word_at = _reader(types.uint8, 8), _reader(types.uint32, 32)
+word_at: Any = intrinsic(_word_at)
