@@ -117,10 +117,10 @@ class Blank(Bound):
 class Borrowed(Bound):
     """A large buffer that runs keep no copy of: its bytes are the caller's.
 
-    `checksum`: of the bytes when the run returned; None before.
+    `checksums`: of the parts of its bytes when the run returned; None before.
     """
 
-    checksum: int | None = None
+    checksums: tuple[int, ...] | None = None
 
 
 def scalars(type_: t.Type) -> set[t.Scalar]:

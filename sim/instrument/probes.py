@@ -129,6 +129,7 @@ PROBES = (
     Probe("banks", _ALL, _if_requested("banks", _is_workgroup), merges=True),
     Probe("sectors", _ALL, _if_requested("sectors", _is_storage), merges=True),
     Probe("touched", _ALL, _if_requested("touched", _is_storage)),
+    Probe("sampled", _ALL, _if_requested("sampled", _is_storage)),
     Probe("cached", (ir.Load,), _if_requested("cached", _is_storage), merges=True),
     Probe("writers", _ALL, _if_requested("writers", _writes_storage)),
     Probe("meets", _ALL, _if_requested("meets", _writes_storage), DestField.HALVES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
@@ -46,7 +46,7 @@ class DeviceMemory:
         return self.words.view(np.uint8)[start : start + len(bound.data)]
 
 
-def _lined_up(make: Callable[[int, Any], NDArray[np.uint32]], count: int) -> NDArray[np.uint32]:
+def lined_up(make: Callable[[int, Any], NDArray[np.uint32]], count: int) -> NDArray[np.uint32]:
     """Allocate words from the start of a cache line on: a vector across two lines costs twice as much."""
     room = make(count + _LINE // 4, np.uint32)
     address, _ = room.__array_interface__["data"]
@@ -153,7 +153,7 @@ def seal(bound: list[Bound]) -> None:
     """
     for number, each in enumerate(bound):
         if isinstance(each, Borrowed):
-            bound[number] = replace(each, checksum=_checksum(each.data))
+            bound[number] = replace(each, checksums=tuple(_checksums(each.data).values()))
 
 
 def _borrowed(each: Bound) -> Bound:
@@ -163,42 +163,68 @@ def _borrowed(each: Bound) -> Bound:
 def _check_borrowed(bound: list[Bound], copies: list[Bytes]) -> None:
     """Raise `WgslError` where bytes that were just copied are not those that were borrowed."""
     for each, copy in zip(bound, copies, strict=True):
-        if isinstance(each, Borrowed) and each.checksum is not None and _checksum(copy) != each.checksum:
-            message = f"{each.variable.name} has changed since the run, which kept no copy of its {len(copy):,} bytes"
-            hint = "change it after the last use of the run, or give the run a copy"
-            raise fail("binding-changed", message, None, hint=hint)
+        if isinstance(each, Borrowed) and each.checksums is not None:
+            _check(each, each.checksums, _checksums(copy))
 
 
-def _checksum(data: Bytes) -> int:
-    """Return a checksum of bytes: of its parts, by as many threads as there are processors."""
-    sums = [0] * -(-len(data) // _CHECKED)
-    left = iter(range(len(sums)))
+def check_borrowed_parts(bound: Sequence[Bound], starts: dict[str, int], accessed: NDArray[np.int64]) -> None:
+    """Raise `WgslError` where the parts of what was borrowed that hold these bytes have changed since the run.
+
+    `starts`: the first byte of each binding.
+    """
+    for each in bound:
+        if isinstance(each, Borrowed) and each.checksums is not None:
+            places = accessed - starts[each.variable.name]
+            inside = places[(places >= 0) & (places < len(each.data))]
+            _check(each, each.checksums, _checksums(each.data, np.unique(inside // _CHECKED).tolist()))
+
+
+def _check(borrowed: Borrowed, checksums: Sequence[int], found: Mapping[int, int]) -> None:
+    """Raise `WgslError` where checksums of some parts, by number, are not those of the run."""
+    if any(checksums[number] != checksum for number, checksum in found.items()):
+        name, size = borrowed.variable.name, len(borrowed.data)
+        message = f"{name} has changed since the run, which kept no copy of its {size:,} bytes"
+        hint = "change it after the last use of the run, or give the run a copy"
+        raise fail("binding-changed", message, None, hint=hint)
+
+
+def _checksums(data: Bytes, parts: Sequence[int] | None = None) -> dict[int, int]:
+    """Return the checksums of all parts of bytes, or of these, by number: by as many threads as there are
+    processors."""
+    sums = dict.fromkeys(range(-(-len(data) // _CHECKED)) if parts is None else parts, 0)
+    left = iter([*sums])
 
     def work() -> None:
         for number in left:
             sums[number] = crc32(data[number * _CHECKED : (number + 1) * _CHECKED].data)
 
     run_on_threads(work, processors())
-    return hash(tuple(sums))
+    return sums
 
 
 def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes]]]:
     """Allocate memory for all bindings, with zeros between them. Returns it, and pairs of destination and source."""
-    starts, end = [0] * len(bound), 0
-    for number in sorted(range(len(bound)), key=lambda number: not bound[number].writable):
-        starts[number] = end
-        end += _room(bound[number])
-    size = max(_ALIGN, end)
+    places, size = places_of(bound)
     is_fresh = size > _FRESH
-    places = {each.variable.name: start for each, start in zip(bound, starts, strict=True)}
-    words = _lined_up(np.zeros if is_fresh else np.empty, size // 4)
+    words = lined_up(np.zeros if is_fresh else np.empty, size // 4)
     memory, pairs = words.view(np.uint8), list[tuple[Bytes, Bytes]]()
-    for each, start in zip(bound, starts, strict=True):
+    for each in bound:
+        start = places[each.variable.name]
         last = start + len(each.data)
         pairs.append((memory[start:last], each.data))
         if not is_fresh:
             memory[last : start + _room(each)] = 0
     return DeviceMemory(places, words), pairs
+
+
+def places_of(bound: Sequence[Bound]) -> tuple[dict[str, int], int]:
+    """Return the first byte of each binding, and the bytes of all."""
+    places = dict.fromkeys((each.variable.name for each in bound), 0)
+    end = 0
+    for each in sorted(bound, key=lambda each: not each.writable):
+        places[each.variable.name] = end
+        end += _room(each)
+    return places, max(_ALIGN, end)
 
 
 def _room(bound: Bound) -> int:

@@ -91,6 +91,7 @@ class Launch:
     """A program with its device memory, which is allocated unless it is passed. `run` may be called once.
 
     `without_probes` runs workgroups of the dispatch, by number, without probes, and returns how that was stopped.
+    `notes`: those of a sample (see `SampleMemory`).
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Launch:
         options: RunOptions,
         device_memory: DeviceMemory | None = None,
         without_probes: Callable[[NDArray[np.int64]], Stopped | None] | None = None,
+        notes: NDArray[np.int64] | None = None,
     ) -> None:
         self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
         self._setup = LAUNCH_SETUPS.of(program, device, options.schedule.layout, options.policy, self._texel_bytes)
@@ -114,9 +116,7 @@ class Launch:
         self._places, self.storage = device_memory.places, device_memory.words
         words = len(self.storage)
         noted = words if "writers" in program.probe_names else 2 * words if program.interleaved else 1
-        if "cached" in program.probe_names:  # whole lines, and the table CACHE
-            noted = words + device.line_bytes // 4 + at.CACHE_SIZE
-        self._writers = np.zeros(noted, np.int64)
+        self._writers = np.zeros(noted, np.int64) if notes is None else notes
         self._touched = np.zeros(words if "touched" in program.probe_names else 1, np.uint8)
         self._lanes = self._setup.lockstep_groups.lanes
         self.count = prod(grid) if options.chosen is None else len(options.chosen)
@@ -156,24 +156,9 @@ class Launch:
         first, size = self._places[bound.variable.name] // 4, len(bound.data)
         return min(size, 4 * int(np.count_nonzero(noted[first : first + -(-size // 4)])))
 
-    def touched_words(self) -> dict[str, NDArray[np.int64]]:
-        """Return the numbers of the words of each storage buffer that were accessed, ascending.
-
-        The launch must have the probe `touched`.
-        """
-        return {b.variable.name: _nonzero(self._notes_of(b)) for b in self._bound if b.variable.space == "storage"}
-
     def _notes_of(self, bound: Bound) -> NDArray[np.uint8]:
         first = self._places[bound.variable.name] // 4
         return self._touched[first : first + -(-len(bound.data) // 4)]
-
-    def atomic_operations(self, name: str) -> NDArray[np.uint8]:
-        """Return how many atomic read-modify-writes changed each word of a storage buffer; 127 stands for more.
-
-        The launch must have the probe `touched`.
-        """
-        bound = next(each for each in self._bound if each.variable.name == name)
-        return self._notes_of(bound) >> np.uint8(1)
 
     def reach(self) -> dict[str, int]:
         """Return the byte after the last word of each storage buffer that was accessed; 0 where none was.
@@ -185,10 +170,6 @@ class Launch:
     def _reached(self, bound: Bound) -> int:
         words = np.flatnonzero(self._notes_of(bound))
         return min(len(bound.data), 4 * int(words[-1]) + 4) if words.size else 0
-
-    def limit_cache(self, lines: int) -> None:
-        """Set how many lines the cache of a core holds for a workgroup. The launch must have the probe `cached`."""
-        self._writers[len(self._writers) - at.CACHE_SIZE + at.CACHE_LINES] = lines
 
     @property
     def invocations(self) -> int:
@@ -240,6 +221,15 @@ class Launch:
     def run_each(self) -> list[Outcome]:
         """Run every workgroup. Returns the outcome of each."""
         return self._outcomes([(place, place + 1) for place in range(self.count)], None)
+
+    def run_apart(self, count: int) -> list[Outcome]:
+        """Run the first `count` workgroups, one after the other on this thread, even where one is stopped. Returns the
+        outcome of each. The launch may not watch races."""
+        template = self._template()
+        workspace = template.workspace().begin(self._params(), self.race_shadow.shadow())
+        outcomes = [workspace.run(place, place + 1) for place in range(count)]
+        template.keep([workspace])
+        return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
 
     def _outcomes(self, parts: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
         threads = self._threads
@@ -457,14 +447,6 @@ class Launch:
     def line(self, access: Access) -> int:
         """Return the units of an access per line of memory."""
         return units_of(self.device.line_bytes, access, self._texel_bytes)
-
-
-def _nonzero(notes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return where notes are not 0: `np.flatnonzero`, but faster where few are, by comparing eight at a time."""
-    whole = len(notes) - len(notes) % 8
-    eights = np.flatnonzero(notes[:whole].view(np.uint64))
-    found = (8 * eights[:, None] + np.arange(8)).ravel()
-    return np.concatenate([found[notes[found] != 0], whole + np.flatnonzero(notes[whole:])])
 
 
 def _depends_on_order(outcome: Outcome) -> bool:

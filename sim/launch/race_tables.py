@@ -99,7 +99,7 @@ class LaunchShadow:
 
     def shadow(self) -> StorageShadow:
         """Return a storage shadow for a thread, of one word if storage is not watched."""
-        return SHADOWS.take(self._grains) if self.watches_storage else StorageShadow(make_shadow(1))
+        return SHADOWS.take(self._grains) if self.watches_storage else StorageShadow(_nothing().storage)
 
     def overlap(self, shadows: list[StorageShadow]) -> bool:
         """Whether two threads have stored to one word: neither shadow has the stores of the other."""

@@ -274,9 +274,28 @@ REACHED = Table("reached", "memory probe", "addresses of active lanes, before th
 LOW = REACHED.field("low", "units", "lowest", initial=0xFFFFFFFF)
 HIGH = REACHED.field("high", "units", "highest", initial=-1)
 
-CACHE = Table("cache", "launch", "the cache of a core, behind the times of its sectors and lines", prefix="CACHE_")
-CACHE_LINES = CACHE.field("lines", "lines", "lines that it holds for a workgroup")
-CACHE_INSERTED = CACHE.field("inserted", "lines", "lines that have entered it")
+SAMPLE = Table("sample", "launch", "before what sampled workgroups access", prefix="SAMPLE_")
+SAMPLE_SHIFT = SAMPLE.field("shift", "bits", "log2 of the words of a chunk of storage")
+SAMPLE_CACHE_LINES = SAMPLE.field("cache_lines", "lines", "lines that the cache of a core holds for a workgroup")
+SAMPLE_CACHE_INSERTED = SAMPLE.field("cache_inserted", "lines", "lines that have entered it")
+SAMPLE_LIST_AT = SAMPLE.field("list_at", "position", "of the list of accessed chunks")
+SAMPLE_LISTED = SAMPLE.field("listed", "chunks", "in that list")
+SAMPLE_SOURCES_AT = SAMPLE.field("sources_at", "position", "of the sources")
+SAMPLE_SOURCES = SAMPLE.field("sources", "sources", "how many there are")
+
+CHUNK = Table("chunk", "chunk of storage", "notes on its words", prefix="CHUNK_")
+CHUNK_LISTED = CHUNK.field("listed", "flag", "it is in the list, and has been filled")
+CHUNK_FIRST = CHUNK.field(
+    "first", "bytes", "of each word: 1 if the first workgroup accesses it, 2 per atomic operation"
+)
+CHUNK_SECOND = CHUNK.field("second", "bytes", "likewise of the second workgroup")
+CHUNK_SECTOR_ENTERED = CHUNK.field("sector_entered", "lines", "lines that had entered the cache when its sector did")
+CHUNK_LINE_ENTERED = CHUNK.field("line_entered", "lines", "likewise of the line that begins here")
+
+SOURCE = Table("source", "binding", "where the words of storage are copied from", prefix="SOURCE_")
+SOURCE_START = SOURCE.field("start", "bytes", "of its first byte in storage")
+SOURCE_BYTES = SOURCE.field("bytes", "bytes", "of the binding")
+SOURCE_ADDRESS = SOURCE.field("address", "address", "of its first byte")
 
 _FAR = 1 << 40  # beyond every difference of two numbers of 32 bits
 MARGINS = Table("margins", "watched comparison A < B or A <= B", "operands, and how close it was to the other result")
@@ -372,7 +391,8 @@ SAME = _FORMS.code("same", "16 lanes that all others repeat")
 SPLAT = _FORMS.code("splat", "one number for each 16 lanes")
 
 # Sizes that the machine itself needs, as ints.
-TALLY_SIZE, CLOCKS_SIZE, CACHE_SIZE = TALLIES.size, CLOCKS.size, CACHE.size
+TALLY_SIZE, CLOCKS_SIZE = TALLIES.size, CLOCKS.size
+SAMPLE_SIZE, CHUNK_SIZE, SOURCE_SIZE = SAMPLE.size, CHUNK.size, SOURCE.size
 
 TABLES = tuple(each for each in list(globals().values()) if isinstance(each, Table))
 CODES = tuple(each for each in list(globals().values()) if isinstance(each, Codes))

@@ -68,6 +68,15 @@ def inside(known, extra, row):
     return np.uint64(known[HIGHEST]) + np.uint64(extra) <= np.uint64(np.uint32(row[LIMIT]))
 
 
+@inlined
+def all_ones(mask, lanes):
+    """Whether every lane is active."""
+    active = np.uint32(1)
+    for lane in range(lanes):
+        active &= mask[lane]
+    return active == 1
+
+
 @compiled
 def highest_address(row, extra, lanes):
     """Return the largest address of an access."""

@@ -45,8 +45,8 @@ class Probes(NamedTuple):
     masks: NDArray[np.uint32]  # [n, w] mask of the execution that is kept
     last: NDArray[np.int64]  # [n, PLACES], LAST
     writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored last, counted through the grid; of
-    # interleaved workgroups: [words of storage, or halves] 1 + workgroup; or the cache of `note_cached`
-    touched: NDArray[np.uint8]  # [words of storage, or 1] 1 where a word was accessed, and 2 for each atomic operation
+    # interleaved workgroups: [words of storage, or halves] 1 + workgroup; of sampled ones: SAMPLE and what follows it
+    touched: NDArray[np.uint8]  # [words of storage, or 1] 1 where a word was accessed
     checks: NDArray[np.int64]  # [checks], CHECKS
     traced: NDArray[np.int64]  # TRACED, a flag for each lane of a workgroup
     notes: NDArray[np.int64]  # [1 + notes], NOTES after a header

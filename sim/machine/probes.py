@@ -19,11 +19,12 @@ from . import opcodes as op
 from .address_extents import margin, reach
 from .checks import all_finite, check
 from .compile.by_address import borrower
-from .compile.units import compiled, inlined, kind_of, part
-from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORD
-from .memory import address_of, highest_address, inside, shared_part
+from .compile.units import compiled, inlined, part
+from .kinds import INSTRUCTION, LONG, NUMBERS, PROBES, REGISTERS, TABLE, WORD
+from .memory import address_of, all_ones, highest_address, inside, shared_part
 from .ordering import watch_order
-from .probe_arrays import PLACES, make_probes
+from .probe_arrays import PLACES
+from .sample_notes import note_cached, note_sampled
 from .shadow import read_again, watch_read, watch_write
 from .trace import trace
 
@@ -33,8 +34,6 @@ _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
 _atomic_wavefronts, _atomic_sectors = compiled(rules.atomic_wavefronts), compiled(rules.atomic_sectors)
 
 
-_NONE = np.zeros(1, np.int64)
-PROBES = kind_of(make_probes(1, 1, 1, 1, _NONE, np.zeros(1, np.uint8), _NONE, 0, 0))
 _borrowed = borrower(PROBES)
 
 
@@ -67,15 +66,6 @@ def count_all(row, config, workgroups_per_batch, p):
         first = first_of(config)
         for lane in range(first, first + size):
             p.working[lane] = 1
-
-
-@inlined
-def all_ones(mask, lanes):
-    """Whether every lane is active."""
-    active = np.uint32(1)
-    for lane in range(lanes):
-        active &= mask[lane]
-    return active == 1
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG)
@@ -334,22 +324,12 @@ def note_meetings(regs, row, config, entry, workgroup, workgroups_per_batch, lan
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, TABLE, LONG, LONG)
 def note_touched(regs, row, config, entry, patterns, workgroups_per_batch, probes_at):
-    """Note which words are accessed; consecutive or equal addresses at once.
-
-    Atomic read-modify-writes are counted: the first bit says that a word is accessed, the others how often by them.
-    """
+    """Note which words are accessed; consecutive or equal addresses at once."""
     p = _borrowed(probes_at)
     addresses, mask = regs[row[field.ADDRESS]], p.ones if row[field.MASK] < 0 else regs[row[field.MASK]]
     extra, limit = shared_part(regs, row), np.uint32(entry[at.LIMIT])
     lanes = workgroups_per_batch * config[at.LANES]
     half, base, words = entry[at.UNIT] == 2, entry[at.BASE], (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
-    if p.rules[row[field.SLOT], at.SERIALIZES] != 0:
-        for lane in range(lanes):
-            here = np.uint32(addresses[lane] + extra)
-            if here <= limit and mask[lane] != 0:
-                place = base + np.int64(here)
-                p.touched[place] = min(np.int64(p.touched[place]) + 2, 254) | 1
-        return
     if not all_ones(mask, lanes) or highest_address(addresses, extra, lanes) > limit:
         for lane in range(lanes):
             here = np.uint32(addresses[lane] + extra)
@@ -364,47 +344,14 @@ def note_touched(regs, row, config, entry, patterns, workgroups_per_batch, probe
     for word in range(words):
         for lane in range(0, lanes, at.VECTOR_LANES if shape == at.BLOCKS else 1):
             place = ((base + np.uint32(addresses[lane] + extra)) >> half) + word
-            p.touched[np.uint64(place)] |= 1
-
-
-@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG)
-def note_cached(regs, row, config, entry, workgroups_per_batch, probes_at):
-    """Count the sectors of a load that a cache lacks, which holds the lines that entered it last.
-
-    `writers` has when each sector entered, at its first word, and each line, at its second; then the table CACHE.
-    """
-    p = _borrowed(probes_at)
-    addresses, mask = regs[row[field.ADDRESS]], p.ones if row[field.MASK] < 0 else regs[row[field.MASK]]
-    extra, limit, half = shared_part(regs, row), np.uint32(entry[at.LIMIT]), entry[at.UNIT] == 2
-    sector, line = p.rules[row[field.SLOT], at.SECTOR] >> half, p.rules[row[field.SLOT], at.LINE] >> half
-    words = (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
-    cache = p.writers[len(p.writers) - at.CACHE_SIZE :]
-    missed, last, found = np.int64(0), np.int64(-1), p.bounds[row[field.SLOT]]
-    for lane in range(workgroups_per_batch * config[at.LANES]):
-        address = np.uint32(addresses[lane] + extra)
-        if address > limit or mask[lane] == 0:
-            continue
-        first = (entry[at.BASE] + np.int64(address)) >> half
-        for place in range(first & -sector, first + words, sector):
-            if place == last:
-                continue
-            last, at_line = place, (place & -line) + 1
-            if p.writers[at_line] == 0 or cache[at.CACHE_INSERTED] - p.writers[at_line] >= cache[at.CACHE_LINES]:
-                cache[at.CACHE_INSERTED] += 1
-                p.writers[at_line] = cache[at.CACHE_INSERTED]
-            if p.writers[place] < p.writers[at_line]:
-                p.writers[place] = cache[at.CACHE_INSERTED]
-                missed += 1
-    found[at.MISSED] += missed
-    found[at.DELAYED] += missed > 0
-    found[at.EXECUTED] += last >= 0
+            p.touched[np.uint64(place)] = 1
 
 
 @inlined
 def touch(touched, first, words):
     """Mark `words` words from `first` on."""
     for word in range(first, first + words):
-        touched[word] |= 1
+        touched[word] = 1
 
 
 @inlined
@@ -435,8 +382,12 @@ def probe(
         note_meetings(regs, row, config, access[row[field.ACCESS]], workgroup, workgroups_per_batch, lanes, probes_at)
     elif row[field.OP] == op.TOUCHED:
         note_touched(regs, row, config, access[row[field.ACCESS]], patterns, workgroups_per_batch, probes_at)
+    elif row[field.OP] == op.SAMPLED:
+        entry = access[row[field.ACCESS]]
+        note_sampled(regs, row, config, entry, storage, workgroup, workgroups_per_batch, probes_at)
     elif row[field.OP] == op.CACHED:
-        note_cached(regs, row, config, access[row[field.ACCESS]], workgroups_per_batch, probes_at)
+        entry = access[row[field.ACCESS]]
+        note_cached(regs, row, config, entry, storage, workgroup, workgroups_per_batch, probes_at)
     elif row[field.OP] == op.BOUNDS:
         bounds(regs, row, access[row[field.ACCESS]], config, patterns, workgroup, workgroups_per_batch, p)
     elif row[field.OP] == op.WATCH_READ:

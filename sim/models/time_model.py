@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from typing import Any
 
 import numpy as np
 
@@ -215,12 +216,35 @@ def memory_levels(work: Work, device: Device) -> list[Level]:
     return [Level(name, moved[name], rate(work, values, cores) / values["clock_mhz"]) for name, rate in rates.items()]
 
 
-def _costs(device: Device) -> tuple[dict[str, float], int]:
+def _costs(device: Device) -> tuple[Mapping[str, float], int]:
     """Return the costs of a device and its cores."""
-    costs = completed(device.costs or MeasuredCosts({}))
     if device.cores is None:
         raise ValueError(f"device {device.name} has no number of cores, so no time can be predicted")
-    return {name: costs.value(name) for name in COSTS}, device.cores
+    return _values(device.costs or _NO_COSTS), device.cores
+
+
+def _values(costs: MeasuredCosts) -> Mapping[str, float]:
+    """Return the values of all costs; the last ones are kept."""
+    known, values = next(iter(_last), (None, dict[str, float]()))
+    if known is not costs:
+        each = completed(costs)
+        values = {name: each.value(name) for name in COSTS}
+        _last[:] = [(costs, values)]
+    return values
+
+
+_NO_COSTS = MeasuredCosts({})
+_last: list[tuple[MeasuredCosts, dict[str, float]]] = []
+
+
+def _larger(one: Any, other: Any) -> Any:
+    """Return the larger number, or the larger ones of arrays: for numbers, NumPy takes ten times as long."""
+    return np.maximum(one, other) if _is_array(one) or _is_array(other) else max(one, other)
+
+
+def _is_array(figure: object) -> bool:
+    """Whether a figure is one of many dispatches."""
+    return isinstance(figure, np.ndarray)
 
 
 def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[float, dict[str, float]]:
@@ -230,10 +254,10 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
     """
     cycles = {name: unit(work, costs, cores) for name, unit in UNITS.items()}
     p = _overlap(work, cores)
-    busiest = sum(np.maximum(1e-9, cycles[name]) ** _OF_PIPELINES for name in _PIPELINES) ** (1 / _OF_PIPELINES)
+    busiest = sum(_larger(1e-9, cycles[name]) ** _OF_PIPELINES for name in _PIPELINES) ** (1 / _OF_PIPELINES)
     powers = {name: each**p for name, each in cycles.items()}
     powers |= {name: busiest**p * (cycles[name] / busiest) ** _OF_PIPELINES for name in _PIPELINES}
-    norm = np.maximum(1e-9, sum(powers.values()) ** (1 / p))
+    norm = _larger(1e-9, sum(powers.values()) ** (1 / p))
     busy = norm / costs["clock_mhz"]
     parts = {name: busy * each / norm**p for name, each in powers.items()}
     return busy + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
@@ -244,18 +268,18 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
 
 def _rounds(work: Work, cores: int) -> float:
     """The workgroups of the busiest core."""
-    return np.ceil(work.workgroups / cores)
+    return -(-work.workgroups // cores)
 
 
 def _overlap(work: Work, cores: int) -> float:
     """The p of the norm that adds the times of units."""
-    subgroups = np.minimum(_rounds(work, cores), work.resident) * work.subgroups
+    subgroups = -_larger(-_rounds(work, cores), -work.resident) * work.subgroups
     return 1 + _MOST * (subgroups - 1) / (subgroups - 1 + _HALFWAY)
 
 
 def _share(work: Work, cores: int) -> float:
     """The share of all work that the busiest core does."""
-    return _rounds(work, cores) / np.maximum(1, work.workgroups)
+    return _rounds(work, cores) / _larger(1, work.workgroups)
 
 
 def _issue(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -278,7 +302,7 @@ def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     stores = work.store_sectors * costs["l2_store_sector"] + work.store_lines * costs["l2_store_line"]
-    loads = np.maximum(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
+    loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
     return _share(work, cores) * (loads + stores)
 
 
@@ -303,7 +327,7 @@ def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
         sum(costs[f"latency_{step}"] * count for step, count in steps.items()) + steps.get("storage_load", 0.0) * missed
         for steps in (work.chain, work.longest)
     )
-    return np.maximum(longest, chain * np.maximum(1.0, _rounds(work, cores) / work.resident))
+    return _larger(longest, chain * _larger(1.0, _rounds(work, cores) / work.resident))
 
 
 def _atomics(work: Work, costs: Mapping[str, float], cores: int) -> float:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from math import log, log2, prod, sqrt
+from math import log, prod, sqrt
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,25 +16,20 @@ from ..codegen.build import draft
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
-from ..launch.device_memory import DeviceMemory
-from ..launch.launch import Launch, RunOptions
 from ..machine import layout as at
-from ..models.device import Device
 from ..models.occupancy import occupancy
-from ..models.time_model import COSTS, Work
+from ..models.time_model import Work
 from ..performance.chains import RegionCosts, region_costs
 from ..performance.instruction_costs import used_atomics
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
 from .site import Site
+from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread, sample_workgroups
 
+_ALL_MISS = Misses(1.0, 1.0)
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
 _REDUCTIONS = _SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
-_SAMPLED = frozenset(("touched", "cached", "sectors", "lanes"))
-_APART = 0.7  # a growth from which on the workgroups of a core have data of their own
-_CHUNK = 64  # words that one part of the L2 cache serves
-_GRANULE = 16  # words that device memory moves at once
 _PARTS = 48  # of the L2 cache
 _TURNS = {"atomicCompareExchangeWeak": 2}
 _MOST_PROGRAMS = 16  # that are kept for each module
@@ -56,19 +50,6 @@ class SampledProgram:
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], SampledProgram]] = WeakKeyDictionary()
 
 
-@frozen
-class Contention:
-    """How the atomic operations of two neighbouring workgroups share the chunks of a buffer.
-
-    `busiest`: the share on the chunk that has the most; `collisions`: the chance that two operations share a chunk;
-    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many.
-    """
-
-    busiest: float
-    collisions: float
-    growth: float
-
-
 def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> Work:
     """Return the work of a dispatch. `rows` and `blocks`: what a run of it counted."""
     count, grid, device = dispatch.count, prod(dispatch.grid), dispatch.device
@@ -78,9 +59,10 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     issued, chain, longest = _executed(sampled.regions, dispatch, blocks, count)
     resident = max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups)
     sharing = min(resident, -(-grid // (device.cores or 1)))
-    atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
+    passes = _passes(rows)
+    atomics = [row for row in rows if row.atomic_turns and row.kind == "atomic"]
     changed = frozenset(row.name or "" for row in atomics if row.space == "storage")
-    sample = _sample(dispatch, sampled.program, sharing, changed) if grid else Sample({}, {}, {})
+    sample = sample_workgroups(dispatch, sampled.program, sharing, changed) if grid else Sample({}, {}, {})
     loads = [row for row in rows if row.space == "storage" and row.kind == "load"]
     stores = [row for row in rows if row.space == "storage" and row.kind == "store"]
     plain = [row for row in rows if row.kind in ("load", "store")]
@@ -90,15 +72,15 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
     delayed = sum(row.global_requests * share.executions for row, share in zip(loads, shares, strict=True))
     memory = _memory(dispatch, rows, sample, scale)
-    passes, turns = _storage_atomics(atomics, sampled.used, sample, dispatch, scale)
+    atomic_sectors, turns = _storage_atomics(atomics, sampled.used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
     return Work(
         workgroups=grid,
         subgroups=subgroups,
         resident=resident,
         issued={kind: scale * n for kind, n in issued.items()},
-        chain=_with_passes(chain, rows),
-        longest=_with_passes(longest, rows),
+        chain=_with_passes(chain, passes),
+        longest=_with_passes(longest, passes),
         wavefronts=scale * sum(_wavefronts(row, row.shared_wavefronts) for row in plain),
         ideal_wavefronts=scale * sum(_wavefronts(row, row.shared_ideal_wavefronts) for row in plain),
         load_lines=scale * sum(row.global_lines for row in loads),
@@ -116,7 +98,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         reach=memory.reach,
         missed=missed / requested if requested else 0.0,
         delayed=delayed / max(1, sum(row.global_requests for row in loads)),
-        atomic_sectors=passes,
+        atomic_sectors=atomic_sectors,
         atomic_turns=turns,
         workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in atomics if row.space == "workgroup"),
     )
@@ -124,7 +106,8 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
 
 def _sampled(dispatch: Dispatch) -> SampledProgram:
     """Return the program that samples workgroups; those of a module are kept."""
-    pipeline, how = dispatch.pipeline, dispatch.build_options(_SAMPLED, _one_workgroup(dispatch, 0))
+    pipeline, how = dispatch.pipeline, dispatch.build_options(SAMPLED)
+    how["workgroups_per_batch"] = 1
     several = dispatch.lanes > dispatch.device.subgroup_size
 
     def make() -> SampledProgram:
@@ -134,10 +117,6 @@ def _sampled(dispatch: Dispatch) -> SampledProgram:
 
     known = _PROGRAMS.setdefault(pipeline.module, {})
     return remember(known, (*program_key(pipeline, how), several), make, _MOST_PROGRAMS)
-
-
-def _one_workgroup(dispatch: Dispatch, number: int) -> RunOptions:
-    return replace(dispatch.how, chosen=np.array([number]), threads=1, trace=None)
 
 
 # ---- instructions ------------------------------------------------------------------------------------
@@ -179,22 +158,29 @@ def _visits(region: RegionCosts, blocks: list[list[int]], parent: Visits, count:
     known = region.blocks or (region.counted_by.blocks if region.counted_by else [])
     if not known:
         return parent
-    executions, launched, longest = (
-        float(max(blocks[number][column] for number in known)) for column in (at.EXECUTIONS, at.LAUNCHED, at.LONGEST)
-    )
+    columns = blocks[known[0]] if len(known) == 1 else [*map(max, *(blocks[number] for number in known))]
+    executions, launched, longest = (float(columns[n]) for n in (at.EXECUTIONS, at.LAUNCHED, at.LONGEST))
     mean = launched / max(1, count * lanes)
     return Visits(executions, mean, max(mean, longest / lanes))
 
 
-def _with_passes(chain: Mapping[str, float], rows: Iterable[Site]) -> dict[str, float]:
+def _passes(rows: Iterable[Site]) -> tuple[float, float]:
+    """Return the passes that a load takes after the first, on average: wavefronts and lines."""
+    wavefronts = requests = lines = asked = 0
+    for row in rows:
+        if row.kind == "load":
+            wavefronts, requests = wavefronts + row.shared_wavefronts, requests + row.shared_requests
+            lines, asked = lines + row.global_lines, asked + row.global_requests
+    return max(0.0, wavefronts / max(1, requests) - 1), max(0.0, lines / max(1, asked) - 1)
+
+
+def _with_passes(chain: Mapping[str, float], passes: tuple[float, float]) -> dict[str, float]:
     """Add the passes, after the first, that the loads of a chain wait for: wavefronts and lines."""
-    loads = [row for row in rows if row.kind == "load"]
-    wavefronts, requests = sum(row.shared_wavefronts for row in loads), sum(row.shared_requests for row in loads)
-    lines, asked = sum(row.global_lines for row in loads), sum(row.global_requests for row in loads)
+    wavefronts, lines = passes
     return {
         **{step: n for step, n in chain.items() if n},
-        "wavefront": chain.get("workgroup_load", 0.0) * max(0.0, wavefronts / max(1, requests) - 1),
-        "line": chain.get("storage_load", 0.0) * max(0.0, lines / max(1, asked) - 1),
+        "wavefront": chain.get("workgroup_load", 0.0) * wavefronts,
+        "line": chain.get("storage_load", 0.0) * lines,
     }
 
 
@@ -250,116 +236,6 @@ def _memory(dispatch: Dispatch, rows: list[Site], sample: Sample, scale: float) 
     return Memory(footprint, moved, again, far / again if again else 0.0)
 
 
-@frozen
-class Spread:
-    """The bytes of the lines and of the granules that hold the accessed sectors of a buffer, for each byte of these.
-
-    `new`: bytes of granules that a workgroup accesses and its neighbour does not.
-    """
-
-    lines: float
-    granules: float
-    new: float
-
-
-@frozen
-class Misses:
-    """The shares of a load that the cache of a core does not serve: of its `sectors`, and of its `executions`, those
-    that wait for such a sector."""
-
-    sectors: float
-    executions: float
-
-
-_ALL_MISS = Misses(1.0, 1.0)
-
-
-@frozen
-class Sample:
-    """What two neighbouring workgroups access.
-
-    `misses`: of each load. `spreads`: of each buffer. `contention`: for each buffer that atomic operations change.
-    """
-
-    misses: Mapping[SourceSite, Misses]
-    spreads: Mapping[str, Spread]
-    contention: Mapping[str, Contention]
-
-
-def _sample(dispatch: Dispatch, program: Program, resident: int, changed: frozenset[str]) -> Sample:
-    """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache;
-    `changed`: buffers that atomic operations change."""
-    last = prod(dispatch.grid) - 1
-    middle = (last + 1) // 2
-    launch, misses = _first_workgroup(dispatch, program, middle, resident)
-    second = _launch(dispatch, program, min(middle + 1, last), launch.device_memory)
-    second.run()
-    words, others = launch.touched_words(), second.touched_words()
-    both = {name: np.union1d(mine, others[name]) for name, mine in words.items()}
-    growth = log2(max(1.0, sum(map(len, both.values())) / max(1, sum(map(len, words.values())))))
-    if growth < _APART and resident > 1 and any(each.sectors > 0 for each in misses.values()):
-        _, misses = _first_workgroup(dispatch, program, middle, resident**growth)
-    counts = {name: (launch.atomic_operations(name), second.atomic_operations(name)) for name in changed}
-    spreads = {name: _spread(words[name], each, dispatch.device) for name, each in both.items() if len(each)}
-    contention = {name: _contention(*each) for name, each in counts.items() if any(map(np.any, each))}
-    return Sample(misses, spreads, contention)
-
-
-def _spread(one: NDArray[np.int64], both: NDArray[np.int64], device: Device) -> Spread:
-    sector, line = device.sector_bytes // 4, device.line_bytes // 4
-    sectors, granules, lines = (size * _distinct(both // size) for size in (sector, _GRANULE, line))
-    new = granules - _GRANULE * _distinct(one // _GRANULE)
-    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), 4.0 * new)
-
-
-def _distinct(numbers: NDArray[np.int64]) -> int:
-    """Return how many of these ascending numbers are distinct."""
-    return int(np.count_nonzero(numbers[1:] != numbers[:-1])) + min(1, len(numbers))
-
-
-def _contention(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> Contention:
-    """Return the contention of two workgroups, from how many operations of each change each word."""
-    both = one.astype(np.int64) + other
-    chunks = np.add.reduceat(both, np.arange(0, len(both), _CHUNK))
-    most, total = int(chunks.max()), int(chunks.sum())
-    collisions = float(np.sum(chunks * (chunks - 1))) / max(1, total * (total - 1))
-    growth = log2(max(1.0, np.count_nonzero(both) / max(1, np.count_nonzero(one))))
-    return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth))
-
-
-def _first_workgroup(
-    dispatch: Dispatch, program: Program, number: int, sharing: float
-) -> tuple[Launch, dict[SourceSite, Misses]]:
-    """Run a workgroup whose share of the core's cache is one of `sharing`. Returns the misses of its loads, too."""
-    launch = _launch(dispatch, program, number)
-    costs = dispatch.device.costs
-    known = costs.costs.get("cache_bytes") if costs else None
-    size = known.value if known else COSTS["cache_bytes"][1]
-    launch.limit_cache(max(1, int(size / dispatch.device.line_bytes / sharing)))
-    outcome = launch.run()
-    missed, delayed, executed, sectors = (Counter[int]() for _ in range(4))  # by site
-    tables = zip(program.memory_probes, outcome.bounds.tolist(), outcome.tallies.tolist(), strict=False)
-    for probe, counts, tally in tables:
-        if probe.kind == "cached":
-            missed[probe.site] += counts[at.MISSED]
-            delayed[probe.site] += counts[at.DELAYED]
-            executed[probe.site] += counts[at.EXECUTED]
-        elif probe.kind == "sectors":
-            sectors[probe.site] += tally[at.CHARGED]
-    return launch, {
-        launch.program.sites[site]: Misses(
-            min(1.0, missed[site] / sectors[site]) if sectors[site] else 1.0, delayed[site] / count
-        )
-        for site, count in executed.items()
-        if count
-    }
-
-
-def _launch(dispatch: Dispatch, program: Program, number: int, memory: DeviceMemory | None = None) -> Launch:
-    how = _one_workgroup(dispatch, number)
-    return Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory)
-
-
 # ---- atomic operations -------------------------------------------------------------------------------
 
 
@@ -393,7 +269,7 @@ def _storage_atomics(
     squares = most = 0.0
     for name, count in passes.items():
         its = sample.contention.get(name, Contention(0.0, 0.0, 1.0))
-        apart, least = max(1.0, grid / 2) ** its.growth, 4 * _CHUNK / max(4 * _CHUNK, sizes.get(name, 0))
+        apart, least = max(1.0, grid / 2) ** its.growth, 4 * CHUNK / max(4 * CHUNK, sizes.get(name, 0))
         squares += count * count * max(least, its.collisions / apart)
         most = max(most, count * max(least, its.busiest / apart))
     total = sum(passes.values())

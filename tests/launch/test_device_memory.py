@@ -78,7 +78,7 @@ def test_words_begin_with_a_cache_line(words):
             first = (-room.ctypes.data % 64) // 4 + offset
             return room[first : first + count]
 
-        found = device_memory._lined_up(make, words)
+        found = device_memory.lined_up(make, words)
         assert (found.ctypes.data % 64, len(found)) == (0, words)
 
 

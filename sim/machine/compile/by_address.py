@@ -1,5 +1,5 @@
 """Tuples of arrays, passed by address: as an argument of a call an array is several words, and a record of arrays a
-hundred, which the caller puts on the stack each time."""
+hundred, which the caller puts on the stack each time. And numbers at an address."""
 
 # Numba and llvmlite have no types, so strict checks would find only unknowns.
 # pyright: basic
@@ -51,3 +51,17 @@ def _loaded(builder: Any, pointer: Any) -> Any:
         part = builder.gep(pointer, [ir.IntType(32)(0), ir.IntType(32)(i)])
         value = builder.insert_value(value, _loaded(builder, part), i)
     return value
+
+
+def _word_at(typingctx: Any, address: Any) -> Any:
+    """The word at an address, which need not be aligned."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = builder.load(builder.inttoptr(args[0], ir.IntType(32).as_pointer()))
+        word.align = 1
+        return word
+
+    return types.uint32(types.int64), codegen
+
+
+word_at: Any = intrinsic(_word_at)

@@ -1,0 +1,169 @@
+"""What two neighbouring workgroups of a dispatch access: they run again, with nothing but the words that they need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from math import log2, prod, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.program import Program
+from ..fast_dataclass import frozen
+from ..ir.sites import SourceSite
+from ..launch.launch import Launch
+from ..launch.partition import Outcome
+from ..launch.sample_memory import Accessed, SampleMemory, bytes_of
+from ..machine import layout as at
+from ..models.device import Device
+from ..models.time_model import COSTS
+from .dispatch import Dispatch
+
+SAMPLED = frozenset(("sampled", "cached", "sectors", "lanes"))  # probes
+CHUNK = 64  # words that one part of the L2 cache serves
+_APART = 0.7  # a growth from which on the workgroups of a core have data of their own
+_GRANULE = 16  # words that device memory moves at once
+
+
+@frozen
+class Contention:
+    """How the atomic operations of two neighbouring workgroups share the chunks of a buffer.
+
+    `busiest`: the share on the chunk that has the most; `collisions`: the chance that two operations share a chunk;
+    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many.
+    """
+
+    busiest: float
+    collisions: float
+    growth: float
+
+
+@frozen
+class Spread:
+    """The bytes of the lines and of the granules that hold the accessed sectors of a buffer, for each byte of these.
+
+    `new`: bytes of granules that a workgroup accesses and its neighbour does not.
+    """
+
+    lines: float
+    granules: float
+    new: float
+
+
+@frozen
+class Misses:
+    """The shares of a load that the cache of a core does not serve: of its `sectors`, and of its `executions`, those
+    that wait for such a sector."""
+
+    sectors: float
+    executions: float
+
+
+@frozen
+class Sample:
+    """What two neighbouring workgroups access.
+
+    `misses`: of each load. `spreads`: of each buffer. `contention`: for each buffer that atomic operations change.
+    """
+
+    misses: Mapping[SourceSite, Misses]
+    spreads: Mapping[str, Spread]
+    contention: Mapping[str, Contention]
+
+
+def sample_workgroups(dispatch: Dispatch, program: Program, resident: int, changed: frozenset[str]) -> Sample:
+    """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache;
+    `changed`: buffers that atomic operations change."""
+    last = prod(dispatch.grid) - 1
+    middle = (last + 1) // 2
+    memory = SampleMemory(dispatch.bound, dispatch.device)
+    how = replace(dispatch.how, chosen=np.array([middle, min(middle + 1, last)][: last + 1]), threads=1, trace=None)
+    launch = Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes)
+    memory.limit_cache(_cache_lines(dispatch.device, resident))
+    first, *_ = launch.run_apart(min(2, last + 1))
+    misses, accessed = _misses(launch, first), memory.accessed()
+    if last == 0:  # it has no neighbor: what two of them would access is the same
+        accessed = replace(accessed, second=accessed.first)
+    growth = _growth(accessed)
+    if growth < _APART and resident > 1 and memory.was_full:
+        memory.restart()
+        memory.limit_cache(_cache_lines(dispatch.device, resident**growth))
+        misses = _misses(launch, *launch.run_apart(1))
+    memory.close()
+    contention = {name: found for name in changed if (found := _contention(accessed, name)) is not None}
+    return Sample(misses, _spreads(accessed, dispatch.device), contention)
+
+
+def _cache_lines(device: Device, sharing: float) -> int:
+    """Return the lines of a core's cache that are one workgroup's of `sharing`."""
+    known = device.costs.costs.get("cache_bytes") if device.costs else None
+    size = known.value if known else COSTS["cache_bytes"][1]
+    return max(1, int(size / device.line_bytes / sharing))
+
+
+def _growth(accessed: Accessed) -> float:
+    """Return the growth of accessed words from one workgroup to two: 0 the same ones, 1 twice as many."""
+    one, both = (np.count_nonzero(bytes_of(each)) for each in (accessed.first, accessed.first | accessed.second))
+    return log2(max(1.0, both / max(1, one)))
+
+
+def _spreads(accessed: Accessed, device: Device) -> dict[str, Spread]:
+    sector, line = device.sector_bytes // 4, device.line_bytes // 4
+    everywhere = _distinct(accessed.buffers, accessed.words, (sector, _GRANULE, line), len(accessed.names))
+    own = accessed.first != 0
+    (mine,) = _distinct(accessed.buffers[own], accessed.words[own], (_GRANULE,), len(accessed.names))
+    return {
+        name: Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), 4.0 * (granules - its))
+        for name, sectors, granules, lines, its in zip(accessed.names, *everywhere, mine, strict=True)
+        if sectors
+    }
+
+
+def _distinct(
+    buffers: NDArray[np.int64], words: NDArray[np.int64], sizes: tuple[int, ...], count: int
+) -> list[list[int]]:
+    """Return, for each size, the words of each of `count` buffers in distinct parts of that size that hold any of these
+    ascending words."""
+    found: list[list[int]] = []
+    for size in sizes:
+        keys = words // size
+        is_new = np.ones(len(keys), np.bool_)
+        is_new[1:] = (keys[1:] != keys[:-1]) | (buffers[1:] != buffers[:-1])
+        found.append((size * np.bincount(buffers[is_new], minlength=count)).tolist())
+    return found
+
+
+def _contention(accessed: Accessed, name: str) -> Contention | None:
+    """Return the contention of two workgroups for a buffer; None where neither changes it."""
+    words, one, other = accessed.operations(name)
+    both = one.astype(np.int64) + other
+    if not both.any():
+        return None
+    starts = np.flatnonzero(np.diff(words // CHUNK, prepend=-1))
+    chunks = np.add.reduceat(both.sum(axis=1), starts)
+    most, total = int(chunks.max()), int(chunks.sum())
+    collisions = float(np.sum(chunks * (chunks - 1))) / max(1, total * (total - 1))
+    growth = log2(max(1.0, np.count_nonzero(both) / max(1, np.count_nonzero(one))))
+    return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth))
+
+
+def _misses(launch: Launch, outcome: Outcome) -> dict[SourceSite, Misses]:
+    """Return the misses of each load, from what a workgroup counted."""
+    missed, delayed, executed, sectors = (Counter[int]() for _ in range(4))  # by site
+    tables = zip(launch.program.memory_probes, outcome.bounds.tolist(), outcome.tallies.tolist(), strict=False)
+    for probe, counts, tally in tables:
+        if probe.kind == "cached":
+            missed[probe.site] += counts[at.MISSED]
+            delayed[probe.site] += counts[at.DELAYED]
+            executed[probe.site] += counts[at.EXECUTED]
+        elif probe.kind == "sectors":
+            sectors[probe.site] += tally[at.CHARGED]
+    return {
+        launch.program.sites[site]: Misses(
+            min(1.0, missed[site] / sectors[site]) if sectors[site] else 1.0, delayed[site] / count
+        )
+        for site, count in executed.items()
+        if count
+    }
