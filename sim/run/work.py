@@ -61,12 +61,14 @@ class Contention:
     """How the atomic operations of two neighbouring workgroups share the chunks of a buffer.
 
     `busiest`: the share on the chunk that has the most; `collisions`: the chance that two operations share a chunk;
-    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many.
+    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many. `crossing`: the chance that
+    an operation of one and one of the other share a granule.
     """
 
     busiest: float
     collisions: float
     growth: float
+    crossing: float = 0.0
 
 
 def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> Work:
@@ -75,7 +77,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     scale = grid / max(1, count)
     subgroups = -(-dispatch.lanes // device.subgroup_size)
     sampled = _sampled(dispatch)
-    issued, chain, longest = _executed(sampled.regions, dispatch, blocks, count)
+    issued, chain, longest, software, waits = _executed(sampled.regions, dispatch, blocks, count)
     resident = max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups)
     sharing = min(resident, -(-grid // (device.cores or 1)))
     atomics = [row for row in rows if row.kind == "atomic" and row.atomic_turns]
@@ -118,6 +120,10 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         delayed=delayed / max(1, sum(row.global_requests for row in loads)),
         atomic_sectors=passes,
         atomic_turns=turns,
+        software={kind: scale * n for kind, n in software.items()},
+        software_chain={step: scale * n for step, n in waits.items()},
+        lanes={kind: scale * n for kind, n in _lanes(rows).items()},
+        shared_atomics=scale * sum(row.active_lanes * _crossing(row, sample) for row in atomics if row.space == "storage"),
         workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in atomics if row.space == "workgroup"),
     )
 
@@ -154,16 +160,14 @@ class Visits:
 
 def _executed(
     regions: Iterable[RegionCosts], dispatch: Dispatch, blocks: NDArray[np.int64], count: int
-) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Return the instructions that all workgroups issued, the chain of one on average, and that of the longest."""
+) -> tuple[dict[str, float], ...]:
+    """Return the instructions that all workgroups issued, the chain of one on average, and that of the longest; what a
+    software adapter executes, and the chains of all its subgroups."""
     subgroups = -(-dispatch.lanes // dispatch.device.subgroup_size)
     whole = Visits(float(count * subgroups), 1.0, 1.0)
-    issued, chain, longest = (
-        defaultdict[str, float](float),
-        defaultdict[str, float](float),
-        defaultdict[str, float](float),
-    )
+    issued, chain, longest, software, waits = (defaultdict[str, float](float) for _ in range(5))
     visits: dict[int, Visits] = {}
+    reaches: dict[int, float] = {}  # how often subgroups execute a region that leave no branch out
     rows = blocks.tolist()
     for region in regions:
         its = visits[id(region)] = _visits(region, rows, visits.get(id(region.parent), whole), count, dispatch.lanes)
@@ -172,7 +176,29 @@ def _executed(
         for step, steps in region.chain.items():
             chain[step] += steps * its.mean
             longest[step] += steps * its.longest
-    return {kind: n for kind, n in issued.items() if n}, chain, longest
+        reached = its.subgroups if region.repeats else reaches.get(id(region.parent), whole.subgroups)
+        reaches[id(region)] = reached
+        for kind, number in region.software.items():
+            software[kind] += number * reached
+        for step, steps in region.chain.items():
+            waits[step] += steps * reached
+    for steps in (chain, longest):
+        steps.pop("fp32", None)
+    return {kind: n for kind, n in issued.items() if n}, chain, longest, software, waits
+
+
+def _crossing(row: Site, sample: Sample) -> float:
+    found = sample.contention.get(row.name or "")
+    return found.crossing if found else 0.0
+
+
+def _lanes(rows: Iterable[Site]) -> dict[str, float]:
+    """Return the words that active lanes access, by kind of access."""
+    found = defaultdict[str, float](float)
+    for row in rows:
+        if row.kind in ("load", "store", "atomic"):
+            found[f"{row.space}_{row.kind}"] += row.active_lanes * max(1, -(-row.bytes_per_lane // 4))
+    return found
 
 
 def _visits(region: RegionCosts, blocks: list[list[int]], parent: Visits, count: int, lanes: int) -> Visits:
@@ -324,7 +350,9 @@ def _contention(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> Contention:
     most, total = int(chunks.max()), int(chunks.sum())
     collisions = float(np.sum(chunks * (chunks - 1))) / max(1, total * (total - 1))
     growth = log2(max(1.0, np.count_nonzero(both) / max(1, np.count_nonzero(one))))
-    return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth))
+    mine, its = (np.add.reduceat(each.astype(np.int64), np.arange(0, len(each), _GRANULE)) for each in (one, other))
+    crossing = float(np.sum(mine * its)) / max(1, int(mine.sum()) * int(its.sum()))
+    return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth), crossing)
 
 
 def _first_workgroup(
