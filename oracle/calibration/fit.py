@@ -49,9 +49,7 @@ class NoSciPy(Exception):
     """SciPy is not installed. The message says how to install it."""
 
 
-def fit(
-    points: Sequence[Point], cores: int, begin: Mapping[str, float] | None = None, model: TimeModel = GPU
-) -> Fit:
+def fit(points: Sequence[Point], cores: int, begin: Mapping[str, float] | None = None, model: TimeModel = GPU) -> Fit:
     """Fit the costs of a model to points. `begin`: where they start, if not as its table says. Raises NoSciPy, and
     ValueError for fewer than two points."""
     if len(points) < 2:

@@ -1,4 +1,4 @@
-"""What software adapters charge besides: processors that run invocations in lanes of vectors, and workgroups in threads.
+"""What software adapters charge besides: processors that run subgroups as vectors, and workgroups in threads.
 
 Atomic operations wait for another core where workgroups change one line of memory. `words` are those that the lanes of
 a workgroup change, and `shared` is 1 where all workgroups change the same ones. A loop has conditions with little
@@ -41,9 +41,7 @@ def software_adapters(cores: int, scale: float) -> Iterator[MicroBenchmark]:
 def _starts(launch: Launch) -> MicroBenchmark:
     """Start many workgroups without work: the time of a few is lost in that of a launch."""
     work = {"operations": 0, "chain": 0, "global_requests": 0, "shared_requests": 0, "flops": 0}
-    return benchmark(
-        "software_start", {"size": launch.size}, launch, trips=0, body=[], result="params.zero", work=work
-    )
+    return benchmark("software_start", {"size": launch.size}, launch, trips=0, body=[], result="params.zero", work=work)
 
 
 def _crossing(kind: str, words: int, shared: int, launch: Launch) -> MicroBenchmark:

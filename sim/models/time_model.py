@@ -118,10 +118,10 @@ class Work:
     accessed between two of them, on average.
     `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
     `atomic_turns`: of the busiest part of the L2 cache.
-    The last four are what a software adapter does. `software`: instructions of subgroups by class, functions by name and
-    accesses by words, with both sides of each branch; `software_chain`: steps that depend on each other, of all
-    subgroups; `lanes`: words that active lanes access, by kind; `shared_atomics`: atomic operations in storage that
-    share a granule with the neighbouring workgroup.
+    The last four are what a software adapter does. `software`: instructions of subgroups by class, functions by name
+    and accesses by words, with both sides of each branch. `software_chain`: steps that depend on each other, of all
+    subgroups. `lanes`: words that active lanes access, by kind. `shared_atomics`: atomic operations in storage that
+    share a granule with one of the neighbouring workgroup.
     """
 
     workgroups: int
@@ -340,8 +340,8 @@ UNITS = {
 
 @frozen
 class TimeModel:
-    """A table of costs, and the function that predicts by it. `given`: costs that no fit changes; `not_fitted`: those of
-    them that stay as they began."""
+    """A table of costs, and the function that predicts by it. `given`: costs that no fit changes; `not_fitted`: of
+    these, those that stay as they began."""
 
     costs: Mapping[str, tuple[str, float]] = field(hash=False)
     predicted_us: Callable[[Work, Mapping[str, float], int], tuple[float, dict[str, float]]]

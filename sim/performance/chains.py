@@ -60,8 +60,8 @@ class RegionCosts:
 
     `issued`: instructions by class. `chain`: steps by kind. `blocks`: its basic blocks, by their number in the program.
     `iterates`: it is the body of a loop. `counted_by`: for a part of a loop without basic blocks of its own, another
-    part that is executed as often. `repeats`: it is a part of a loop. `software`: what a software adapter executes, with
-    accesses by words and functions by name.
+    part that is executed as often. `repeats`: it is a part of a loop. `software`: what a software adapter executes,
+    with accesses by words and functions by name.
     """
 
     parent: RegionCosts | None
@@ -108,7 +108,13 @@ class _Walk:
         self.found: list[RegionCosts] = []
 
     def region(
-        self, region: ir.Region, parent: RegionCosts | None, start: Moment, *, iterates: bool = False, repeats: bool = False
+        self,
+        region: ir.Region,
+        parent: RegionCosts | None,
+        start: Moment,
+        *,
+        iterates: bool = False,
+        repeats: bool = False,
     ) -> Moment:
         """Walk a region that begins at `start`. Returns when it ends."""
         costs = RegionCosts(parent, iterates=iterates, repeats=repeats, software=Counter(loop=int(iterates)))

@@ -61,14 +61,14 @@ class Contention:
     """How the atomic operations of two neighbouring workgroups share the chunks of a buffer.
 
     `busiest`: the share on the chunk that has the most; `collisions`: the chance that two operations share a chunk;
-    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many. `crossing`: the chance that
-    an operation of one and one of the other share a granule.
+    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many; `crossing`: the chance
+    that an operation of one and one of the other share a granule.
     """
 
     busiest: float
     collisions: float
     growth: float
-    crossing: float = 0.0
+    crossing: float
 
 
 def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> Work:
@@ -123,7 +123,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         software={kind: scale * n for kind, n in software.items()},
         software_chain={step: scale * n for step, n in waits.items()},
         lanes={kind: scale * n for kind, n in _lanes(rows).items()},
-        shared_atomics=scale * sum(row.active_lanes * _crossing(row, sample) for row in atomics if row.space == "storage"),
+        shared_atomics=scale * sum(_shared(row, sample) for row in atomics if row.space == "storage"),
         workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in atomics if row.space == "workgroup"),
     )
 
@@ -187,9 +187,10 @@ def _executed(
     return {kind: n for kind, n in issued.items() if n}, chain, longest, software, waits
 
 
-def _crossing(row: Site, sample: Sample) -> float:
+def _shared(row: Site, sample: Sample) -> float:
+    """Return the operations of a site that share a granule with one of the neighbouring workgroup."""
     found = sample.contention.get(row.name or "")
-    return found.crossing if found else 0.0
+    return row.active_lanes * found.crossing if found else 0.0
 
 
 def _lanes(rows: Iterable[Site]) -> dict[str, float]:
@@ -419,7 +420,7 @@ def _storage_atomics(
             passes[row.name or ""] += scale * count
     squares = most = 0.0
     for name, count in passes.items():
-        its = sample.contention.get(name, Contention(0.0, 0.0, 1.0))
+        its = sample.contention.get(name, Contention(0.0, 0.0, 1.0, 0.0))
         apart, least = max(1.0, grid / 2) ** its.growth, 4 * _CHUNK / max(4 * _CHUNK, sizes.get(name, 0))
         squares += count * count * max(least, its.collisions / apart)
         most = max(most, count * max(least, its.busiest / apart))

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bankshot.oracle.calibration import fit as fits
 from bankshot.oracle.calibration.fit import NoSciPy, Point, bound_of, fit, left_out
 from bankshot.sim.models.time_model import GPU, SOFTWARE
 from tests.models.test_time_model import CORES, FREE, IDLE

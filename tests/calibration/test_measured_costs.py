@@ -48,7 +48,9 @@ def test_dispatches_that_take_no_time_are_left_out(monkeypatch, model, us) -> No
     monkeypatch.setattr(measure, "timed_work", lambda run: run)
     plan: Any = SimpleNamespace(scale=1.0, device=None)
     points = [*measure._points(plan, 1, model, done.append, [])]
-    assert [(point.kind, point.work, pytest.approx(point.us)) for point in points] == [(kind, kind, n) for kind, n in us]
+    assert [(point.kind, point.work, pytest.approx(point.us)) for point in points] == [
+        (kind, kind, n) for kind, n in us
+    ]
     assert done == [1]
 
 

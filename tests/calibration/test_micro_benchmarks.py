@@ -45,7 +45,7 @@ def test_buffers_stay_below_the_default_limit_of_a_binding():
         assert max(each.grid) <= 65535, point(each)
 
 
-@pytest.mark.parametrize("theme", (*THEMES, software_adapters), ids=lambda theme: theme.__name__)
+@pytest.mark.parametrize("theme", [*THEMES, software_adapters], ids=lambda theme: theme.__name__)
 def test_work_equals_what_the_simulator_counts(theme):
     for each in theme(1, 1 / 1024):
         run = bankshot.simulate(each.wgsl, grid=each.grid, bindings=each.bindings, probes="all", replay=False)

@@ -22,7 +22,9 @@ SHADER = """\
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "micro_benchmarks", lambda *args, **given: list(micro_benchmarks(*args, **given))[20:32])
+    monkeypatch.setattr(
+        measure, "micro_benchmarks", lambda *args, **given: list(micro_benchmarks(*args, **given))[20:32]
+    )
 
 
 def calibrate(*args: str) -> tuple[int, str]:

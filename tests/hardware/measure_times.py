@@ -136,7 +136,10 @@ def main() -> None:
     parser.add_argument("--micro-scale", type=float, default=1.0, help="of micro-benchmarks, as of bankshot calibrate")
     args = parser.parse_args()
     info = wgpu_client.require_adapter(args.adapter)
-    made = {"families": partial(families, args.scale), "calibration": partial(calibration, args.cores, args.micro_scale)}
+    made = {
+        "families": partial(families, args.scale),
+        "calibration": partial(calibration, args.cores, args.micro_scale),
+    }
     sources = [*(made[name]() for name in args.sets), *([entries(args.entries)] if args.entries else [])]
     end = time.monotonic() + args.seconds
     with args.table.open("w", encoding="utf-8", newline="") as file:

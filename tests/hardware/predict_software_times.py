@@ -24,7 +24,7 @@ from bankshot.oracle.calibration.fit import Point
 from bankshot.oracle.calibration.measure import PROBES, timed_work
 from bankshot.sim.device_files import find
 from bankshot.sim.models.time_model import predict
-from tests.hardware import measure_times
+from tests.hardware import measure_times, predict_times
 from tests.hardware.measure_times import Item
 from tests.hardware.page_table import write
 from tests.hardware.predict_times import APART, BUDGET, HERE, Timed, rows
@@ -96,6 +96,8 @@ def main() -> None:
     predicted = [predict(point.work, find(DEVICE)).us for _, point in found]
     lines = rows(found, predicted, "families", pairs(found, predicted, runs))
     print("\n".join(lines))
+    apart = predict_times.pairs(found, predicted)
+    print(f"{len(apart)} pairs are 5% apart by their least times; {sum(right for _, right, _ in apart)} are in order")
     if args.page:
         write(args.page, "families on lavapipe", lines)
 

@@ -71,6 +71,8 @@ def test_a_device_with_the_costs_of_software_predicts_by_them() -> None:
 
 
 def test_parts_add_up() -> None:
-    total, parts = predicted_us(replace(IDLE, software={"exp": 9.0}, lanes={"storage_load": 7.0}), SOFTWARE.begin, CORES)
+    total, parts = predicted_us(
+        replace(IDLE, software={"exp": 9.0}, lanes={"storage_load": 7.0}), SOFTWARE.begin, CORES
+    )
     assert sum(parts.values()) == pytest.approx(total)
     assert parts.keys() == {*UNITS, "launch"}
