@@ -21,6 +21,7 @@ from ..ir.lowered import Lowered
 from .instruction_costs import (
     FLOATS,
     STEPS,
+    STEPS_OF_SOFTWARE,
     STORE_OF_LOCAL,
     InstructionCost,
     copied_slots,
@@ -32,6 +33,8 @@ from .instruction_costs import (
     needed_values,
     operands,
 )
+
+_CYCLES_OF = {**STEPS, **STEPS_OF_SOFTWARE}
 
 
 @frozen
@@ -45,7 +48,7 @@ class Moment:
         """Return the moment `count` steps later."""
         steps = dict(self.steps)
         steps[step] = steps.get(step, 0) + count
-        return Moment(self.cycles + count * STEPS[step], tuple(steps.items()))
+        return Moment(self.cycles + count * _CYCLES_OF[step], tuple(steps.items()))
 
     def since(self, other: Moment) -> Counter[str]:
         """Return the steps that are not in `other`."""
@@ -252,4 +255,4 @@ def _at_least(chain: dict[str, float], costs: RegionCosts) -> dict[str, float]:
 
 
 def _length(chain: dict[str, float]) -> float:
-    return sum(STEPS[step] * count for step, count in chain.items())
+    return sum(_CYCLES_OF[step] * count for step, count in chain.items())

@@ -24,7 +24,7 @@ from ..models.device import Device
 from ..models.occupancy import occupancy
 from ..models.time_model import COSTS, Work
 from ..performance.chains import RegionCosts, region_costs
-from ..performance.instruction_costs import used_atomics
+from ..performance.instruction_costs import STEPS, used_atomics
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
 from .site import Site
@@ -182,8 +182,7 @@ def _executed(
             software[kind] += number * reached
         for step, steps in region.chain.items():
             waits[step] += steps * reached
-    for steps in (chain, longest):
-        steps.pop("fp32", None)
+    chain, longest = ({step: n for step, n in its.items() if step in STEPS} for its in (chain, longest))
     return {kind: n for kind, n in issued.items() if n}, chain, longest, software, waits
 
 

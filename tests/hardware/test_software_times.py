@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "time-model.md"
 HEADER = "# llvmpipe (LLVM 15.0.6, 256 bits) (CPU, Vulkan), driver llvmpipe Mesa 22.3.6 (LLVM 15.0.6), wgpu 0.32.0;"
 ROW = re.compile(
-    r"^\| ([\w *]+) \| (\d+) \| ([\d,]+) of ([\d,]+) \| ([\d.]*) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", re.MULTILINE
+    r"^\| ([^|]+) \| (\d+) \| ([\d,]+) of ([\d,]+) \| ([\d.]*) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", re.MULTILINE
 )
 
 
