@@ -2,15 +2,20 @@
 
 import csv
 import re
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bankshot.sim.device_files import find
 from bankshot.sim.models.time_model import predict
+from tests.hardware import predict_times
 from tests.hardware.measure_times import COLUMNS, Item
 from tests.hardware.predict_software_times import DEVICE, RUNS, SCALE, pairs, points, slower, times
+from tests.hardware.predict_times import Timed
 from tests.hardware.timed.transposes import transposes
 from tests.hardware.timed.vector_products import vector_products
 from tests.hardware.timed_families import FAMILIES, dispatches
@@ -72,6 +77,22 @@ def test_the_page_has_what_the_shipped_profile_predicts() -> None:
         logs = np.abs(np.log(off))
         expected = [np.exp(np.median(logs)), np.exp(np.quantile(logs, 0.9))]
         assert np.allclose([float(middle), float(most)], expected, atol=0.006)
+
+
+def test_the_page_has_the_pairs_that_the_times_decide() -> None:
+    runs = [times(run) for run in RUNS]
+    known = set.intersection(*(set(each) for each in runs))
+    least: list[tuple[Timed, Any]] = [
+        (at, SimpleNamespace(kind=at[0], us=min(each[at] for each in runs))) for at in known
+    ]
+    decided = Counter(family for family, *_ in pairs(least, [1.0] * len(least), runs))
+    table = {name: int(figures[2]) for name, figures in rows().items() if "families" not in name}
+    assert table == {family: decided[family] for family in table}
+    apart = len(predict_times.pairs(least, [1.0] * len(least)))
+    said = rf"Of all {apart:,} pairs whose\s+least times are 5% apart, ([\d,]+) \((\d+)%\)"
+    in_order = re.search(said, PAGE.read_text(encoding="utf-8"))
+    assert in_order is not None
+    assert round(100 * int(in_order[1].replace(",", "")) / apart) == int(in_order[2])
 
 
 def test_nine_of_ten_pairs_are_in_order() -> None:
