@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...sim.fast_dataclass import frozen
-from ...sim.models.time_model import COSTS, Work, predicted_us
+from ...sim.models.time_model import GPU, TimeModel, Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOT_FITTED = ("cache_bytes",)
-FIXED = (*NOT_FITTED, "error_90", "clock_mhz")  # in a fit; the last two come from its errors and from the times
 _PULL = 0.3  # of a cost to where it began, against a deviation of log(predicted / measured)
 _USUAL = 0.15  # a deviation beyond which the loss grows as its size and not as its square
 _EVALUATIONS = 40
@@ -51,14 +49,14 @@ class NoSciPy(Exception):
     """SciPy is not installed. The message says how to install it."""
 
 
-def fit(points: Sequence[Point], cores: int, begin: Mapping[str, float] | None = None) -> Fit:
-    """Fit the costs to points. `begin`: where they start, those of `COSTS` by default. Raises NoSciPy, and ValueError
-    for fewer than two points."""
+def fit(points: Sequence[Point], cores: int, begin: Mapping[str, float] | None = None, model: TimeModel = GPU) -> Fit:
+    """Fit the costs of a model to points. `begin`: where they start, if not as its table says. Raises NoSciPy, and
+    ValueError for fewer than two points."""
     if len(points) < 2:
         raise ValueError("a fit needs at least two dispatches")
     least_squares = _least_squares()
-    start = {name: value for name, (_, value) in COSTS.items()} | dict(begin or {})
-    names = [name for name in COSTS if name not in FIXED]
+    start = model.begin | dict(begin or {})
+    names = [name for name in model.costs if name not in model.given]
     origin = np.log([start[name] for name in names])
     weights, times = _weights(points), np.log([point.us for point in points])
     work = _stacked([point.work for point in points])
@@ -67,17 +65,21 @@ def fit(points: Sequence[Point], cores: int, begin: Mapping[str, float] | None =
         return {**start, **dict(zip(names, np.exp(logs).tolist(), strict=True))}
 
     def deviations(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        predicted = _predicted(work, costs(logs), cores)
+        predicted = _predicted(work, costs(logs), cores, model)
         return np.concatenate([weights * (np.log(predicted) - times), _PULL * (logs - origin)])
 
     found = least_squares(deviations, origin, loss="soft_l1", f_scale=_USUAL, max_nfev=_EVALUATIONS)
     fitted = costs(found.x)
-    errors = _predicted(work, fitted, cores) / np.exp(times)
+    errors = _predicted(work, fitted, cores, model) / np.exp(times)
     return Fit(fitted, dict(zip(names, _spreads(found), strict=True)), errors)
 
 
 def left_out(
-    points: Sequence[Point], cores: int, parts: int = 6, begin: Mapping[str, float] | None = None
+    points: Sequence[Point],
+    cores: int,
+    parts: int = 6,
+    begin: Mapping[str, float] | None = None,
+    model: TimeModel = GPU,
 ) -> NDArray[np.float64]:
     """Return predicted / measured of each point, by costs fitted without any point of its kind.
 
@@ -89,8 +91,8 @@ def left_out(
     for number in sorted(set(part.tolist())):
         known = [point for point, its in zip(points, part.tolist(), strict=True) if its != number]
         others = [point for point, its in zip(points, part.tolist(), strict=True) if its == number]
-        costs = fit(known, cores, begin).costs
-        errors[part == number] = _predicted(_stacked([point.work for point in others]), costs, cores) / [
+        costs = fit(known, cores, begin, model).costs
+        errors[part == number] = _predicted(_stacked([point.work for point in others]), costs, cores, model) / [
             point.us for point in others
         ]
     return errors
@@ -101,8 +103,8 @@ def bound_of(errors: NDArray[np.float64], share: float = 0.9) -> float:
     return float(np.exp(np.quantile(np.abs(np.log(errors)), share)))
 
 
-def _predicted(work: Work, costs: Mapping[str, float], cores: int) -> NDArray[np.float64]:
-    return np.asarray(predicted_us(work, costs, cores)[0])
+def _predicted(work: Work, costs: Mapping[str, float], cores: int, model: TimeModel) -> NDArray[np.float64]:
+    return np.asarray(model.predicted_us(work, costs, cores)[0])
 
 
 def _stacked(works: Sequence[Work]) -> Work:

@@ -11,11 +11,11 @@ from ... import sim
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device
 from ...sim.models.costs import Cost, MeasuredCosts
-from ...sim.models.time_model import COSTS, Work, predicted_us
+from ...sim.models.time_model import GPU, SOFTWARE, TimeModel, Work
 from .. import wgpu_client
 from ..errors import UsageError
 from ..kernel_timing import groups
-from .fit import FIXED, NOT_FITTED, Fit, Point, bound_of, fit, left_out
+from .fit import Fit, Point, bound_of, fit, left_out
 from .kernel_text import MicroBenchmark
 from .micro_benchmarks import micro_benchmarks
 
@@ -59,36 +59,42 @@ def calibrate(plan: Plan, progress: Callable[[int], None] = lambda done: None) -
     info = wgpu_client.require_adapter(plan.adapter)
     cores = plan.device.cores or 1
     refused: list[str] = []
-    points = list(_points(plan, cores, progress, refused))
+    model = SOFTWARE if info.kind == "CPU" else GPU
+    points = list(_points(plan, cores, model, progress, refused))
     if len(points) < 2:
         raise ValueError("fewer than two micro-benchmarks took long enough to be timed; use a larger --scale")
-    begin = {"clock_mhz": _clock(points, cores)}
-    fitted = fit(points, cores, begin)
-    errors = left_out(points, cores, begin=begin)
+    begin = {"clock_mhz": _clock(points, cores)} if model is GPU else None
+    fitted = fit(points, cores, begin, model)
+    errors = left_out(points, cores, begin=begin, model=model)
     source = f"fitted to {len(points)} micro-benchmarks"
-    costs = costs_of(fitted, bound_of(errors), source, plan.command)
+    costs = costs_of(fitted, bound_of(errors), source, plan.command, model)
     today = datetime.now(UTC).date().isoformat()
     measured = MeasuredCosts(costs, adapter=info.name, driver=info.driver, date=today, command=plan.command)
     return Calibration(measured, points, fitted, errors.tolist(), refused)
 
 
-def costs_of(fitted: Fit, error_90: float, source: str, command: str) -> dict[str, Cost]:
+def costs_of(fitted: Fit, error_90: float, source: str, command: str, model: TimeModel = GPU) -> dict[str, Cost]:
     """Return the costs of a fit as a device file has them."""
     values = {**fitted.costs, "error_90": error_90}
 
     def cost(name: str) -> Cost:
-        spread = None if name in FIXED else fitted.spreads[name]
-        return Cost(values[name], spread, _AS_BEGUN if name in NOT_FITTED else source, command)
+        spread = None if name in model.given else fitted.spreads[name]
+        return Cost(values[name], spread, _AS_BEGUN if name in model.not_fitted else source, command)
 
-    return {name: cost(name) for name in COSTS}
+    return {name: cost(name) for name in model.costs}
 
 
-def _points(plan: Plan, cores: int, progress: Callable[[int], None], refused: list[str]) -> Iterator[Point]:
-    done = 0
-    for group in groups(micro_benchmarks(cores, plan.scale), _bytes):
+def _points(
+    plan: Plan, cores: int, model: TimeModel, progress: Callable[[int], None], refused: list[str]
+) -> Iterator[Point]:
+    """Time the micro-benchmarks. Other programs take a processor's time, and threads start late: of a software adapter,
+    the least time counts, if it is longer than a launch."""
+    done, software = 0, model is SOFTWARE
+    for group in groups(micro_benchmarks(cores, plan.scale, software=software), _bytes):
         for each, its in _timed(plan, group, refused):
-            if its.median > 0:
-                yield Point(each.constant, timed_work(_run(each, plan.device)), 1e6 * its.median)
+            seconds = its.least if software else its.median
+            if seconds > (its.launch if software else 0):
+                yield Point(each.constant, timed_work(_run(each, plan.device)), 1e6 * seconds)
         done += len(group)
         progress(done)
 
@@ -138,6 +144,6 @@ def _bytes(each: MicroBenchmark) -> int:
 
 def _clock(points: list[Point], cores: int) -> float:
     """Return the clock at which the costs that a fit begins with are right for half of the points."""
-    begin = {name: value for name, (_, value) in COSTS.items()}
-    ratios = [predicted_us(point.work, begin, cores)[0] / point.us for point in points]
+    begin = GPU.begin
+    ratios = [GPU.predicted_us(point.work, begin, cores)[0] / point.us for point in points]
     return begin["clock_mhz"] * median(ratios)

@@ -11,13 +11,14 @@ from .issue_rates import issue_rates
 from .kernel_text import MicroBenchmark
 from .launch_costs import launch_costs
 from .mixed_work import mixed_work
+from .software_adapters import software_adapters
 from .workgroup_memory import workgroup_memory
 
 THEMES = (launch_costs, issue_rates, workgroup_memory, control_flow, atomic_rates, global_memory, mixed_work)
 
 
-def micro_benchmarks(cores: int, scale: float = 1.0) -> Iterator[MicroBenchmark]:
-    """Make the micro-benchmarks for a GPU of `cores` cores.
+def micro_benchmarks(cores: int, scale: float = 1.0, *, software: bool = False) -> Iterator[MicroBenchmark]:
+    """Make the micro-benchmarks for a GPU of `cores` cores, or for a software adapter, which has some more.
 
     Loops are sized for about 20 us to 2 ms each on a GPU of 132 cores at 2 GHz, by estimates of its rates; launches
     without work are shorter. Smaller scales shorten loops and buffers. Buffers take up to 256 MiB.
@@ -25,5 +26,5 @@ def micro_benchmarks(cores: int, scale: float = 1.0) -> Iterator[MicroBenchmark]
     """
     if cores < 1 or scale <= 0:
         raise ValueError(f"cores and scale must be positive, not {cores} and {scale}")
-    for theme in THEMES:
+    for theme in (*THEMES, software_adapters) if software else THEMES:
         yield from theme(cores, scale)

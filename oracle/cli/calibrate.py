@@ -17,7 +17,7 @@ from .options import JSON
 @click.option("--cores", type=click.IntRange(1, 100_000), help="Cores of the device; those of the base by default.")
 @click.option("--name", help="Name of the new profile; that of the file by default.")
 @click.option("--scale", type=click.FloatRange(0.001, 10), default=1.0, show_default=True,
-              help="Length of the micro-benchmarks; 1 suits a GPU of 132 cores, 0.01 a software adapter.")  # fmt: skip
+              help="Length of the micro-benchmarks; 1 suits a GPU of 132 cores, 0.15 a software adapter.")  # fmt: skip
 @click.option("--rounds", type=click.IntRange(1, 1000), default=5, show_default=True, help="Rounds of timing.")
 @JSON
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -49,7 +49,8 @@ def calibrate(
         raise UsageError(str(error)) from None
     count = cores or device.cores or os.cpu_count() or 1
     made = device.with_(cores=count, name=name or file.stem)
-    command = f"bankshot calibrate --base {base} --cores {count} --scale {scale:g} --rounds {rounds}"
+    chosen = f"--adapter {adapter} " if adapter else ""
+    command = f"bankshot calibrate {chosen}--base {base} --cores {count} --scale {scale:g} --rounds {rounds}"
     try:
         found = measure(Plan(adapter, made, scale, rounds, command))
     except (NoSciPy, ValueError) as error:

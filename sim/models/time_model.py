@@ -2,19 +2,20 @@
 
 The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
 several are nearly as busy: the total is the p-norm of their times. Subgroups overlap their waits with the work of
-others, so p grows from 1 for a single one to 2.5 for many. The pipelines of a core overlap better than that. Costs are in cycles of a core unless the table says otherwise.
-They are fitted to measured times, see docs/time-model.md.
+others, so p grows from 1 for a single one to 2.5 for many. The pipelines of a core overlap better than that. Costs are
+in cycles of a core unless the table says otherwise. They are fitted to measured times, see docs/time-model.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from ..fast_dataclass import frozen, sealed
+from . import software_time_model
 from .costs import Cost, MeasuredCosts
 from .device import Device
 from .roofline import Level
@@ -122,6 +123,10 @@ class Work:
     accessed between two of them, on average.
     `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
     `atomic_turns`: of the busiest part of the L2 cache.
+    The last four are what a software adapter does. `software`: instructions of subgroups by class, functions by name
+    and accesses by words, with both sides of each branch. `software_chain`: steps that depend on each other, of all
+    subgroups. `lanes`: words that active lanes access, by kind. `shared_atomics`: atomic operations in storage that
+    share a granule with one of the neighbouring workgroup.
     """
 
     workgroups: int
@@ -150,6 +155,10 @@ class Work:
     atomic_sectors: float
     atomic_turns: float
     workgroup_atomic_turns: float
+    software: Mapping[str, float] = field(hash=False)
+    software_chain: Mapping[str, float] = field(hash=False)
+    lanes: Mapping[str, float] = field(hash=False)
+    shared_atomics: float
 
     def without_conflicts(self) -> Work:
         """Return the work of the same dispatch without bank conflicts."""
@@ -195,18 +204,24 @@ def predict(work: Work, device: Device) -> Prediction:
     """Predict the time of a dispatch. Raises `MissingCost` for a device whose costs are not known, ValueError for one
     without a number of cores. See `completed` for a device of which some costs were published."""
     values, cores = _costs(device)
-    found, by_unit = predicted_us(work, values, cores)
+    time_of = model_of(values).predicted_us
+    found, by_unit = time_of(work, values, cores)
     us, error = float(found), values["error_90"]
     parts = {name: float(part) for name, part in by_unit.items() if part > 0}
     changed = ((name, change(work)) for name, change in CHANGES.items())
-    savings = {name: us - float(predicted_us(each, values, cores)[0]) for name, each in changed if each != work}
+    savings = {name: us - float(time_of(each, values, cores)[0]) for name, each in changed if each != work}
     saved = {name: each for name, each in savings.items() if each > WORTH * us}
     return Prediction(us, us / error, us * error, parts, saved, device.costs is not None and device.costs.calibrated)
 
 
 def memory_levels(work: Work, device: Device) -> list[Level]:
-    """Return the levels of memory, and how long each takes for what a dispatch asks of it. Raises as `predict` does."""
+    """Return the levels of memory, and how long each takes for what a dispatch asks of it; none for software adapters.
+
+    Raises as `predict` does.
+    """
     values, cores = _costs(device)
+    if model_of(values) is SOFTWARE:
+        return []
     rates = {"L1 cache": _cache_lines, "L2 cache": _l2, "device memory": _dram}
     moved = {
         "L1 cache": (work.load_lines + work.store_lines) * device.line_bytes,
@@ -228,7 +243,7 @@ def _values(costs: MeasuredCosts) -> Mapping[str, float]:
     known, values = next(iter(_last), (None, dict[str, float]()))
     if known is not costs:
         each = completed(costs)
-        values = {name: each.value(name) for name in COSTS}
+        values = {name: each.value(name) for name in model_of(each.costs).costs}
         _last[:] = [(costs, values)]
     return values
 
@@ -350,3 +365,28 @@ UNITS = {
     "atomics": _atomics,
     "workgroup start": _start,
 }
+
+
+@frozen
+class TimeModel:
+    """A table of costs, and the function that predicts by it. `given`: costs that no fit changes; `not_fitted`: of
+    these, those that stay as they began."""
+
+    costs: Mapping[str, tuple[str, float]] = field(hash=False)
+    predicted_us: Callable[[Work, Mapping[str, float], int], tuple[float, dict[str, float]]]
+    given: tuple[str, ...]
+    not_fitted: tuple[str, ...] = ()
+
+    @property
+    def begin(self) -> dict[str, float]:
+        """The values that a fit begins with."""
+        return {name: value for name, (_, value) in self.costs.items()}
+
+
+GPU = TimeModel(COSTS, predicted_us, ("cache_bytes", "error_90", "clock_mhz"), ("cache_bytes",))
+SOFTWARE = TimeModel(software_time_model.COSTS, software_time_model.predicted_us, ("error_90",))
+
+
+def model_of(costs: Mapping[str, object]) -> TimeModel:
+    """Return the model that costs of these names are for."""
+    return SOFTWARE if "subgroup_start_ns" in costs else GPU

@@ -19,7 +19,9 @@ from ..fast_dataclass import entity, frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
 from .instruction_costs import (
+    FLOATS,
     STEPS,
+    STEPS_OF_SOFTWARE,
     STORE_OF_LOCAL,
     InstructionCost,
     copied_slots,
@@ -27,9 +29,12 @@ from .instruction_costs import (
     cost_of_atomic,
     cost_of_local,
     cost_of_value,
+    executed_in_software,
     needed_values,
     operands,
 )
+
+_CYCLES_OF = {**STEPS, **STEPS_OF_SOFTWARE}
 
 
 @frozen
@@ -43,7 +48,7 @@ class Moment:
         """Return the moment `count` steps later."""
         steps = dict(self.steps)
         steps[step] = steps.get(step, 0) + count
-        return Moment(self.cycles + count * STEPS[step], tuple(steps.items()))
+        return Moment(self.cycles + count * _CYCLES_OF[step], tuple(steps.items()))
 
     def since(self, other: Moment) -> Counter[str]:
         """Return the steps that are not in `other`."""
@@ -58,7 +63,8 @@ class RegionCosts:
 
     `issued`: instructions by class. `chain`: steps by kind. `blocks`: its basic blocks, by their number in the program.
     `iterates`: it is the body of a loop. `counted_by`: for a part of a loop without basic blocks of its own, another
-    part that is executed as often.
+    part that is executed as often. `repeats`: it is a part of a loop. `software`: what a software adapter executes,
+    with accesses by words and functions by name.
     """
 
     parent: RegionCosts | None
@@ -67,6 +73,8 @@ class RegionCosts:
     blocks: list[int] = field(default_factory=list[int])
     iterates: bool = False
     counted_by: RegionCosts | None = None
+    repeats: bool = False
+    software: Counter[str] = field(default_factory=Counter[str])
 
     @cached_property
     def instructions(self) -> tuple[tuple[str, int], ...]:
@@ -102,9 +110,17 @@ class _Walk:
         self._blocks = 0
         self.found: list[RegionCosts] = []
 
-    def region(self, region: ir.Region, parent: RegionCosts | None, start: Moment, *, iterates: bool = False) -> Moment:
+    def region(
+        self,
+        region: ir.Region,
+        parent: RegionCosts | None,
+        start: Moment,
+        *,
+        iterates: bool = False,
+        repeats: bool = False,
+    ) -> Moment:
         """Walk a region that begins at `start`. Returns when it ends."""
-        costs = RegionCosts(parent, iterates=iterates)
+        costs = RegionCosts(parent, iterates=iterates, repeats=repeats, software=Counter(loop=int(iterates)))
         self.found.append(costs)
         inside: Counter[str] = Counter()  # steps of the regions inside
         now = end = start
@@ -128,18 +144,19 @@ class _Walk:
         match item:
             case ir.If(condition=condition, then=then, orelse=orelse):
                 costs.issued["branch"] += 1
+                costs.software["branch"] += 1
                 begin = self._after([condition], now)
                 return begin, self.region(orelse, costs, self.region(then, costs, begin))
             case ir.Scope(body=body):
                 return now, self.region(body, costs, now)
             case ir.Loop():
                 begin = max(end, self._before_loop(item, now), key=_CYCLES)
-                now = self.region(item.header, costs, begin)
+                now = self.region(item.header, costs, begin, repeats=True)
                 now = now if item.condition is None else self._after([item.condition], now)
                 body = len(self.found)
-                now = self.region(item.body, costs, now, iterates=True)
+                now = self.region(item.body, costs, now, iterates=True, repeats=True)
                 continuing = len(self.found)
-                now = self.region(item.continuing, costs, now)
+                now = self.region(item.continuing, costs, now, repeats=True)
                 self._share_counts(self.found[body], self.found[continuing])
                 return begin, now
 
@@ -186,6 +203,7 @@ class _Walk:
                 passed = max(end, now, key=_CYCLES)  # without barriers too, as a subgroup issues in order
                 costs.issued["barrier" if self._barriers else "branch"] += 1
                 if self._barriers:
+                    costs.software["barrier"] += 1
                     passed = passed.after("barrier")
                 return passed, passed
             case _:
@@ -207,6 +225,8 @@ class _Walk:
     ) -> Moment:
         """Count an instruction. Returns when it issues."""
         costs.issued[cost.issued] += cost.times
+        for kind, times in executed_in_software(item, cost):
+            costs.software[kind] += times
         if cost.arithmetic:
             costs.issued["fp32"] += cost.arithmetic
         if cost.integer:
@@ -216,6 +236,8 @@ class _Walk:
         begin = self._after(operands(item), now)
         if results:
             ready = begin.after(cost.step, cost.steps)
+            if cost.issued in FLOATS:
+                ready = ready.after("fp32", cost.steps)
             self._ready.update((id(each), ready) for each in results)
         return begin
 
@@ -233,4 +255,4 @@ def _at_least(chain: dict[str, float], costs: RegionCosts) -> dict[str, float]:
 
 
 def _length(chain: dict[str, float]) -> float:
-    return sum(STEPS[step] * count for step, count in chain.items())
+    return sum(_CYCLES_OF[step] * count for step, count in chain.items())

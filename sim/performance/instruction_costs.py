@@ -28,6 +28,9 @@ STEPS = {
     "issue": 1.0,
     "loop": 50.0,
 }
+# Steps of floats are counted apart, too, for processors that wait longer for their results. They decide no chain.
+STEPS_OF_SOFTWARE = {"fp32": 0.0}
+FLOATS = frozenset(("fp32", "fp16"))
 # Instructions with a cost of their own when they issue.
 ISSUED = (
     *(
@@ -150,6 +153,34 @@ def cost_of_atomic(item: ir.Atomic, sites: Sequence[SourceSite], *, used: bool) 
         at_one_place = operation in PREFIX_SUMS and (item.address is None or item.address.uniform)
         return InstructionCost(kind, kind, prefix=_PREFIX if at_one_place else 0)
     return InstructionCost("workgroup_atomic_sum" if kind == "workgroup_atomic" else kind, kind)
+
+
+# Functions that take a software adapter times of their own, by the operation.
+_FUNCTIONS = {
+    **dict.fromkeys(("exp", "exp2"), (("exp", 1),)),
+    **dict.fromkeys(("log", "log2"), (("log", 1),)),
+    **dict.fromkeys(("sin", "cos"), (("sin", 1),)),
+    "sqrt": (("sqrt", 1),),
+    "inverseSqrt": (("sqrt", 1), ("fp32_divide", 1)),
+    "pow": (("exp", 1), ("log", 1)),
+    "tan": (("sin", 2), ("fp32_divide", 1)),
+    **dict.fromkeys(("sinh", "cosh"), (("exp", 2),)),
+    "tanh": (("exp", 2), ("fp32_divide", 1)),
+    **dict.fromkeys(("asinh", "acosh", "atanh"), (("log", 1), ("sqrt", 1))),
+}
+
+
+def executed_in_software(item: ir.Item, cost: InstructionCost) -> tuple[tuple[str, int], ...]:
+    """Return what a software adapter executes for an item, by kind: an access for each word, functions by name."""
+    match item:
+        case ir.Load(results=words) | ir.Store(values=words):
+            return ((cost.issued, len(words)),)
+        case ir.Value(op=op) if cost.issued == "special":
+            return _FUNCTIONS.get(op.rpartition("_")[0], (("exp", 1), ("fp32", 8)))
+        case ir.Pick() | ir.Put():
+            return ((cost.issued, 1),)
+        case _:
+            return ((cost.issued, cost.times), ("fp32", cost.arithmetic), ("integer", cost.integer))
 
 
 def used_atomics(lowered: Lowered) -> frozenset[SourceSite]:

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 
 from ..fast_dataclass import sealed
 from ..models.costs import MeasuredCosts
-from ..models.time_model import SPECIAL, completed
+from ..models.time_model import SOFTWARE, SPECIAL, completed, model_of
 from ..performance.instruction_costs import STEPS
 from .site import Site
+from .software_line_times import SOFTWARE_WEIGHTS
 
 if TYPE_CHECKING:
     from .result import Run
 
 Line = tuple[str, int]  # file and 1-based line
 _Weights = dict[Line, float]
-NO_LINE = ("launch", "workgroup start")  # units that no line asks for anything
+NO_LINE = ("launch", "workgroup start", "arrays of function space")  # units that no line asks for anything
 
 
 @sealed
@@ -51,8 +52,9 @@ def line_times(run: Run) -> list[LineTime]:
     assert run.device.costs is not None  # there is a prediction
     costs = completed(run.device.costs)
     found: dict[Line, dict[str, float]] = defaultdict(dict)
+    charged = SOFTWARE_WEIGHTS if model_of(costs.costs) is SOFTWARE else _WEIGHTS
     for unit, us in prediction.parts.items():
-        weights = _WEIGHTS[unit](run, costs) if unit in _WEIGHTS else {}
+        weights = charged[unit](run, costs) if unit in charged else {}
         whole = sum(weights.values())
         for line, weight in weights.items():
             if weight > 0:

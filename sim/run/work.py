@@ -20,7 +20,7 @@ from ..machine import layout as at
 from ..models.occupancy import occupancy
 from ..models.time_model import Work
 from ..performance.chains import RegionCosts, region_costs
-from ..performance.instruction_costs import used_atomics
+from ..performance.instruction_costs import STEPS, used_atomics
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
 from .site import Site
@@ -56,7 +56,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     scale = grid / max(1, count)
     subgroups = -(-dispatch.lanes // device.subgroup_size)
     sampled = _sampled(dispatch)
-    issued, chain, longest = _executed(sampled.regions, dispatch, blocks, count)
+    issued, chain, longest, software, waits = _executed(sampled.regions, dispatch, blocks, count)
     resident = max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups)
     sharing = min(resident, -(-grid // (device.cores or 1)))
     passes = _passes(rows)
@@ -100,6 +100,10 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         delayed=delayed / max(1, sum(row.global_requests for row in loads)),
         atomic_sectors=atomic_sectors,
         atomic_turns=turns,
+        software={kind: scale * n for kind, n in software.items()},
+        software_chain={step: scale * n for step, n in waits.items()},
+        lanes={kind: scale * n for kind, n in _lanes(rows).items()},
+        shared_atomics=scale * sum(_shared(row, sample) for row in atomics if row.space == "storage"),
         workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in atomics if row.space == "workgroup"),
     )
 
@@ -133,16 +137,14 @@ class Visits:
 
 def _executed(
     regions: Iterable[RegionCosts], dispatch: Dispatch, blocks: NDArray[np.int64], count: int
-) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Return the instructions that all workgroups issued, the chain of one on average, and that of the longest."""
+) -> tuple[dict[str, float], ...]:
+    """Return the instructions that all workgroups issued, the chain of one on average, and that of the longest; what a
+    software adapter executes, and the chains of all its subgroups."""
     subgroups = -(-dispatch.lanes // dispatch.device.subgroup_size)
     whole = Visits(float(count * subgroups), 1.0, 1.0)
-    issued, chain, longest = (
-        defaultdict[str, float](float),
-        defaultdict[str, float](float),
-        defaultdict[str, float](float),
-    )
+    issued, chain, longest, software, waits = (defaultdict[str, float](float) for _ in range(5))
     visits: dict[int, Visits] = {}
+    reaches: dict[int, float] = {}  # how often subgroups execute a region that leave no branch out
     rows = blocks.tolist()
     for region in regions:
         its = visits[id(region)] = _visits(region, rows, visits.get(id(region.parent), whole), count, dispatch.lanes)
@@ -151,7 +153,29 @@ def _executed(
         for step, steps in region.chain.items():
             chain[step] += steps * its.mean
             longest[step] += steps * its.longest
-    return {kind: n for kind, n in issued.items() if n}, chain, longest
+        reached = its.subgroups if region.repeats else reaches.get(id(region.parent), whole.subgroups)
+        reaches[id(region)] = reached
+        for kind, number in region.software.items():
+            software[kind] += number * reached
+        for step, steps in region.chain.items():
+            waits[step] += steps * reached
+    chain, longest = ({step: n for step, n in its.items() if step in STEPS} for its in (chain, longest))
+    return {kind: n for kind, n in issued.items() if n}, chain, longest, software, waits
+
+
+def _shared(row: Site, sample: Sample) -> float:
+    """Return the operations of a site that share a granule with one of the neighbouring workgroup."""
+    found = sample.contention.get(row.name or "")
+    return row.active_lanes * found.crossing if found else 0.0
+
+
+def _lanes(rows: Iterable[Site]) -> dict[str, float]:
+    """Return the words that active lanes access, by kind of access."""
+    found = defaultdict[str, float](float)
+    for row in rows:
+        if row.kind in ("load", "store", "atomic"):
+            found[f"{row.space}_{row.kind}"] += row.active_lanes * max(1, -(-row.bytes_per_lane // 4))
+    return found
 
 
 def _visits(region: RegionCosts, blocks: list[list[int]], parent: Visits, count: int, lanes: int) -> Visits:
@@ -268,7 +292,7 @@ def _storage_atomics(
             again += count * (_TURNS.get(row.site.name or "", 1) - 1)
     squares = most = 0.0
     for name, count in passes.items():
-        its = sample.contention.get(name, Contention(0.0, 0.0, 1.0))
+        its = sample.contention.get(name, Contention(0.0, 0.0, 1.0, 0.0))
         apart, least = max(1.0, grid / 2) ** its.growth, 4 * CHUNK / max(4 * CHUNK, sizes.get(name, 0))
         squares += count * count * max(least, its.collisions / apart)
         most = max(most, count * max(least, its.busiest / apart))

@@ -32,12 +32,14 @@ class Contention:
     """How the atomic operations of two neighbouring workgroups share the chunks of a buffer.
 
     `busiest`: the share on the chunk that has the most; `collisions`: the chance that two operations share a chunk;
-    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many.
+    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many; `crossing`: the chance
+    that an operation of one and one of the other share a granule.
     """
 
     busiest: float
     collisions: float
     growth: float
+    crossing: float
 
 
 @frozen
@@ -146,7 +148,10 @@ def _contention(accessed: Accessed, name: str) -> Contention | None:
     most, total = int(chunks.max()), int(chunks.sum())
     collisions = float(np.sum(chunks * (chunks - 1))) / max(1, total * (total - 1))
     growth = log2(max(1.0, np.count_nonzero(both) / max(1, np.count_nonzero(one))))
-    return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth))
+    granules = np.flatnonzero(np.diff(words // _GRANULE, prepend=-1))
+    mine, its = (np.add.reduceat(each.sum(axis=1, dtype=np.int64), granules) for each in (one, other))
+    crossing = float(np.sum(mine * its)) / max(1, int(mine.sum()) * int(its.sum()))
+    return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth), crossing)
 
 
 def _misses(launch: Launch, outcome: Outcome) -> dict[SourceSite, Misses]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bankshot.oracle.calibration import fit as fits
 from bankshot.oracle.calibration.fit import NoSciPy, Point, bound_of, fit, left_out
+from bankshot.sim.models.time_model import GPU, SOFTWARE
 from tests.models.test_time_model import CORES, FREE, IDLE
 
 pytest.importorskip("scipy", reason="the fit needs SciPy: pip install 'bankshot[calibrate]'")
@@ -24,7 +24,7 @@ def points() -> list[Point]:
             ("lines", replace(IDLE, load_lines=size)),
             ("launch", IDLE),
         ):
-            found.append(Point(kind, work, float(fits.predicted_us(work, TRUE, CORES)[0])))
+            found.append(Point(kind, work, float(GPU.predicted_us(work, TRUE, CORES)[0])))
     return found
 
 
@@ -80,3 +80,17 @@ def test_without_scipy_the_message_says_what_to_install(monkeypatch: pytest.Monk
 def test_one_point_is_no_fit() -> None:
     with pytest.raises(ValueError, match="at least two"):
         fit(points()[:1], CORES)
+
+
+def test_a_fit_to_a_software_adapter_finds_its_costs() -> None:
+    true = {**SOFTWARE.begin, "workgroup_load_lane_ns": 7.0, "barrier_ns": 40.0, "launch_us": 2.0}
+    works = [
+        replace(IDLE, **{name: {kind: float(size)}})
+        for size in np.geomspace(1e5, 1e8, 8)
+        for name, kind in (("lanes", "workgroup_load"), ("software", "barrier"))
+    ]
+    known = [Point("", each, float(SOFTWARE.predicted_us(each, true, CORES)[0])) for each in works]
+    found = fit(known, CORES, model=SOFTWARE)
+    assert found.costs["workgroup_load_lane_ns"] == pytest.approx(7.0, rel=0.1)
+    assert found.costs["barrier_ns"] == pytest.approx(40.0, rel=0.1)
+    assert found.costs.keys() == SOFTWARE.costs.keys()

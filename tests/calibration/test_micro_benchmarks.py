@@ -11,6 +11,7 @@ from bankshot.oracle import wgpu_client
 from bankshot.oracle.calibration import atomic_rates
 from bankshot.oracle.calibration.kernel_text import FIELDS, NEVER, successors
 from bankshot.oracle.calibration.micro_benchmarks import THEMES, micro_benchmarks
+from bankshot.oracle.calibration.software_adapters import software_adapters
 from bankshot.oracle.errors import TooLarge
 from bankshot.sim.run.counters import Counters
 
@@ -26,13 +27,13 @@ def point(each):
 
 @pytest.mark.parametrize(("cores", "scale"), [(1, 1 / 1024), (132, 1.0)])
 def test_each_point_is_measured_once(cores, scale):
-    points = [point(each) for each in micro_benchmarks(cores, scale)]
+    points = [point(each) for each in micro_benchmarks(cores, scale, software=True)]
     assert len(set(points)) == len(points)
     assert len(points) >= 150
 
 
 def test_texts_depend_on_neither_cores_nor_scale():
-    small, large = (list(micro_benchmarks(cores, scale)) for cores, scale in ((2, 1 / 1024), (132, 1.0)))
+    small, large = (list(micro_benchmarks(cores, scale, software=True)) for cores, scale in ((2, 1 / 1024), (132, 1.0)))
     assert [a.wgsl for a in small] == [b.wgsl for b in large]
 
 
@@ -44,7 +45,7 @@ def test_buffers_stay_below_the_default_limit_of_a_binding():
         assert max(each.grid) <= 65535, point(each)
 
 
-@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.__name__)
+@pytest.mark.parametrize("theme", [*THEMES, software_adapters], ids=lambda theme: theme.__name__)
 def test_work_equals_what_the_simulator_counts(theme):
     for each in theme(1, 1 / 1024):
         run = bankshot.simulate(each.wgsl, grid=each.grid, bindings=each.bindings, probes="all", replay=False)
@@ -69,7 +70,7 @@ def test_trips_multiply_the_work():
 @pytest.mark.usefixtures("adapter")
 def test_every_text_runs_on_an_adapter_and_stores_no_result():
     ran = 0
-    for each in micro_benchmarks(1, 1 / 1024):
+    for each in micro_benchmarks(1, 1 / 1024, software=True):
         try:
             run = wgpu_client.run(each.wgsl, each.entry, each.grid, each.bindings)
         except TooLarge:

@@ -10,7 +10,7 @@ from bankshot.oracle.calibration import fit, measure
 from bankshot.oracle.calibration.measure import micro_benchmarks
 from bankshot.oracle.cli.main import main
 from bankshot.sim.device_files import read_profile
-from bankshot.sim.models.time_model import COSTS
+from bankshot.sim.models.time_model import SOFTWARE
 
 pytest.importorskip("scipy", reason="calibrating needs SciPy: pip install 'bankshot[calibrate]'")
 
@@ -22,7 +22,9 @@ SHADER = """\
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "micro_benchmarks", lambda cores, scale: list(micro_benchmarks(cores, scale))[20:32])
+    monkeypatch.setattr(
+        measure, "micro_benchmarks", lambda *args, **given: list(micro_benchmarks(*args, **given))[20:32]
+    )
 
 
 def calibrate(*args: str) -> tuple[int, str]:
@@ -39,11 +41,10 @@ def test_the_file_holds_every_cost_and_predicts(tmp_path: Path) -> None:
     device = read_profile(file)
     assert (device.name, device.cores, device.calibrated) == ("mine", 2, True)
     assert device.costs is not None
-    assert set(device.costs.costs) == set(COSTS)
+    assert set(device.costs.costs) == set(SOFTWARE.costs)
     assert "llvmpipe" in device.costs.adapter
-    assert (
-        device.costs.costs["issue_fp32"].command == "bankshot calibrate --base nvidia --cores 2 --scale 0.2 --rounds 1"
-    )
+    command = "bankshot calibrate --adapter llvmpipe --base nvidia --cores 2 --scale 0.2 --rounds 1"
+    assert device.costs.costs["fp32_ns"].command == command
     (tmp_path / "k.wgsl").write_text(SHADER)
     ran = CliRunner().invoke(main, ["run", str(tmp_path / "k.wgsl"), "--grid", "1", "--bind", "y=zeros:u32:1",
                                     "--device", str(file)])  # fmt: skip
@@ -67,14 +68,14 @@ def test_json_has_the_costs_and_the_errors(tmp_path: Path) -> None:
     code, output = calibrate(*args)
     assert code == 0, output
     found = json.loads(output)
-    assert set(found["costs"]) == set(COSTS)
+    assert set(found["costs"]) == set(SOFTWARE.costs)
     assert 2 <= len(found["points"]) <= 12
     assert all(point["us"] > 0 for point in found["points"])
 
 
 @pytest.mark.usefixtures("lavapipe")
 def test_too_little_to_time_says_what_to_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "micro_benchmarks", lambda cores, scale: [next(micro_benchmarks(cores, scale))])
+    monkeypatch.setattr(measure, "micro_benchmarks", lambda *args, **given: [next(micro_benchmarks(*args, **given))])
     code, output = calibrate(str(tmp_path / "a.toml"), "--adapter", "llvmpipe", "--cores", "2")
     assert code == 2
     assert "use a larger --scale" in output

@@ -8,6 +8,7 @@ import pytest
 from bankshot.sim import device_files
 from bankshot.sim.device_files import find, shipped
 from bankshot.sim.device_files.figures import FIGURES
+from bankshot.sim.models.time_model import GPU, SOFTWARE
 
 FOLDER = Path(device_files.__file__).parent / "profiles"
 
@@ -39,8 +40,22 @@ def test_published_figures(name):
     assert "measured" not in {mark for source in data["sources"].values() for mark in source}
 
 
-def test_all_profiles_but_the_calibrated_one_are_published_ones():
-    assert {*shipped()} == {*PUBLISHED, "nvidia-h200"}
+CALIBRATED = {"nvidia-h200": "nvidia", "lavapipe-epyc": "lavapipe", "swiftshader-epyc": "swiftshader"}
+
+
+def test_all_profiles_but_the_calibrated_ones_are_published_ones():
+    assert {*shipped()} == {*PUBLISHED, *CALIBRATED}
+
+
+@pytest.mark.parametrize(("name", "base"), CALIBRATED.items())
+def test_a_calibrated_profile_has_each_cost_of_its_model_and_the_figures_of_its_base(name, base):
+    device = find(name)
+    assert device.calibrated
+    assert device.costs is not None
+    assert device.costs.costs.keys() == (GPU if base == "nvidia" else SOFTWARE).costs.keys()
+    assert {each: getattr(device, each) for each in FIGURES if each != "cores"} == {
+        each: getattr(find(base), each) for each in FIGURES if each != "cores"
+    }
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

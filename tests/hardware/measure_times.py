@@ -70,8 +70,8 @@ def families(scale: int = 1) -> Iterator[Item]:
         yield Item("families", *names, each.wgsl, each.entry, each.grid, dict(each.bindings), {})
 
 
-def calibration() -> Iterator[Item]:
-    for each in micro_benchmarks(CORES):
+def calibration(cores: int = CORES, scale: float = 1.0) -> Iterator[Item]:
+    for each in micro_benchmarks(cores, scale, software=cores != CORES):
         shape = " ".join(f"{name}={value:g}" for name, value in each.parameters.items())
         yield Item("calibration", each.constant, "", shape, each.wgsl, each.entry, each.grid, dict(each.bindings), {})
 
@@ -132,9 +132,14 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=["families", "calibration"], choices=["families", "calibration"])
     parser.add_argument("--entries", type=Path, help="also these entry points of other repositories")
     parser.add_argument("--scale", type=int, default=1, help="divide the sizes of families, for a slower adapter")
+    parser.add_argument("--cores", type=int, default=CORES, help="of the adapter that micro-benchmarks are made for")
+    parser.add_argument("--micro-scale", type=float, default=1.0, help="of micro-benchmarks, as of bankshot calibrate")
     args = parser.parse_args()
     info = wgpu_client.require_adapter(args.adapter)
-    made = {"families": partial(families, args.scale), "calibration": calibration}
+    made = {
+        "families": partial(families, args.scale),
+        "calibration": partial(calibration, args.cores, args.micro_scale),
+    }
     sources = [*(made[name]() for name in args.sets), *([entries(args.entries)] if args.entries else [])]
     end = time.monotonic() + args.seconds
     with args.table.open("w", encoding="utf-8", newline="") as file:

@@ -79,11 +79,16 @@ def pairs(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float]) -> l
     ]
 
 
-def rows(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float], kinds: str) -> list[str]:
-    """Return the rows of a table in Markdown: all dispatches, then each kind. `kinds`: what they are."""
+def rows(
+    found: Sequence[tuple[Timed, Point]],
+    predicted: Sequence[float],
+    kinds: str,
+    ordered: Sequence[tuple[str, bool, float]],
+) -> list[str]:
+    """Return the rows of a table in Markdown: all dispatches, then each kind. `kinds`: what they are; `ordered`: their
+    pairs."""
     families = [point.kind for _, point in found]
     off = np.exp(np.abs(np.log(ratios(found, predicted))))
-    ordered = pairs(found, predicted)
     lines = [
         "| kernels | dispatches | pairs in order | ratio off by | time off by, median | 90% | worst |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -107,7 +112,7 @@ def ratios(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float]) -> 
 def report(found: Sequence[tuple[Timed, Point]], costs: Mapping[str, float], kinds: str, page: Path | None) -> float:
     """Print the table of some kinds, and write it into a page. Returns the factor that holds 90% of the times."""
     predicted = [float(predicted_us(point.work, costs, CORES)[0]) for _, point in found]
-    lines = rows(found, predicted, kinds)
+    lines = rows(found, predicted, kinds, pairs(found, predicted))
     print("\n".join(lines))
     if page:
         write(page, kinds, lines)

@@ -17,7 +17,7 @@ from tests.hardware.measure_times import COLUMNS, CORES
 from tests.hardware.timed_families import FAMILIES
 
 HERE = Path(__file__).parent
-TABLES = sorted(HERE.glob("*_times_*.csv"))
+TABLES = sorted(HERE.glob("h200_times_*.csv"))
 
 
 @cache

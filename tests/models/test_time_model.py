@@ -36,6 +36,10 @@ IDLE = Work(
     atomic_sectors=0.0,
     atomic_turns=0.0,
     workgroup_atomic_turns=0.0,
+    software={},
+    software_chain={},
+    lanes={},
+    shared_atomics=0.0,
 )
 FREE = {**dict.fromkeys(COSTS, 0.0), "clock_mhz": 1000.0, "l2_bytes": 1e6, "error_90": 2.0}
 CORES = 8  # so that the busiest core has 3 of the 20 workgroups
