@@ -1,11 +1,12 @@
 """Compares times on lavapipe with those that the shipped profile of it predicts.
 
-    python -m tests.hardware.predict_software_times [--page docs/time-model.md]
+    python -m tests.hardware.predict_software_times [--entries FILE.json] [--page docs/time-model.md]
 
 `bankshot calibrate` made the profile, of micro-benchmarks alone. The dispatches are those of `timed_families` at a 16th
 of their size, in three runs of `measure_times`, minutes apart. The time of a dispatch is the least of all passes, as
 other programs and the machine's other guests only make it longer. A pair is two kernels for one family and shape, whose
-order is the same in each run, by more than 5%. Which of them is faster cannot be told of the other pairs.
+order is the same in each run, by more than 5%. Which of them is faster cannot be told of the other pairs. `--entries`
+compares entry points of other repositories instead, of two runs.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tests.hardware.predict_times import APART, BUDGET, HERE, Timed, rows
 DEVICE = "lavapipe-epyc"
 SCALE = 16  # divides the sizes of families
 RUNS = (1, 2, 3)
+RUNS_OF_ENTRIES = (1, 2)
 
 Times = Mapping[Timed, float]
 
@@ -89,17 +91,23 @@ def pairs(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--entries", type=Path, help="entry points of other repositories, as choose_entries wrote them")
     parser.add_argument("--page", type=Path, help="write the table into this page")
     args = parser.parse_args()
-    runs = [times(run) for run in RUNS]
-    found = list(points(measure_times.families(SCALE), runs))
+    kinds = "repositories" if args.entries else "families"
+    if args.entries:
+        runs = [times(run, "entries") for run in RUNS_OF_ENTRIES]
+        found = list(points(measure_times.entries(args.entries), runs))
+    else:
+        runs = [times(run) for run in RUNS]
+        found = list(points(measure_times.families(SCALE), runs))
     predicted = [predict(point.work, find(DEVICE)).us for _, point in found]
-    lines = rows(found, predicted, "families", pairs(found, predicted, runs))
+    lines = rows(found, predicted, kinds, pairs(found, predicted, runs))
     print("\n".join(lines))
     apart = predict_times.pairs(found, predicted)
     print(f"{len(apart)} pairs are 5% apart by their least times; {sum(right for _, right, _ in apart)} are in order")
     if args.page:
-        write(args.page, "families on lavapipe", lines)
+        write(args.page, f"{kinds} on lavapipe", lines)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from bankshot.sim.device_files import find
 from bankshot.sim.models.time_model import predict
 from tests.hardware import predict_times
 from tests.hardware.measure_times import COLUMNS, Item
-from tests.hardware.predict_software_times import DEVICE, RUNS, SCALE, pairs, points, slower, times
+from tests.hardware.predict_software_times import DEVICE, RUNS, RUNS_OF_ENTRIES, SCALE, pairs, points, slower, times
 from tests.hardware.predict_times import Timed
 from tests.hardware.timed.transposes import transposes
 from tests.hardware.timed.vector_products import vector_products
@@ -93,6 +93,18 @@ def test_the_page_has_the_pairs_that_the_times_decide() -> None:
     in_order = re.search(said, PAGE.read_text(encoding="utf-8"))
     assert in_order is not None
     assert round(100 * int(in_order[1].replace(",", "")) / apart) == int(in_order[2])
+
+
+def test_the_page_has_the_pairs_of_entries() -> None:
+    runs = [times(run, "entries") for run in RUNS_OF_ENTRIES]
+    known = set.intersection(*(set(each) for each in runs))
+    assert {at[0] for at in known} == {"clocksmith/doppler@b39bd5e123dd"}
+    least: list[tuple[Timed, Any]] = [
+        (at, SimpleNamespace(kind=at[0], us=min(run[at] for run in runs))) for at in known
+    ]
+    assert all(point.us < 0.5e6 for _, point in least)
+    figures = f"| {len(known)} | 539 of {len(pairs(least, [1.0] * len(least), runs))} |"
+    assert PAGE.read_text(encoding="utf-8").count(figures) == 2
 
 
 def test_nine_of_ten_pairs_are_in_order() -> None:
