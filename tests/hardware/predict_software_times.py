@@ -5,7 +5,7 @@
 `bankshot calibrate` made the profile, of micro-benchmarks alone. The dispatches are those of `timed_families` at a 16th
 of their size, in three runs of `measure_times`, minutes apart. The time of a dispatch is the least of all passes, as
 other programs and the machine's other guests only make it longer. A pair is two kernels for one family and shape, whose
-order is the same in each run, by more than 5%. Which of them is faster cannot be told of the other pairs. `--entries`
+order is the same in each run, by more than 5%. The times do not decide which kernel of another pair is faster. `--entries`
 compares entry points of other repositories instead, of two runs.
 """
 
