@@ -268,7 +268,7 @@ def test_rows_are_not_narrowed_to_what_one_case_uses(tmp_path):
     """The data fill half of each row: with a pitch of 33, 65 or a swizzle there is no conflict."""
     (tmp_path / "wide.wgsl").write_text(WIDE)
     (plan,) = plans([tmp_path / "wide.wgsl"], Request(grid=(1, 1, 1)))
-    (advice,) = advise(plan.case(plan.shapes[0]), Options(values=(33, 65))).advice
+    (advice,) = advise(plan.case(plan.shapes[0]), Options(values=(33, 65), by="wavefronts")).advice
     narrow = next(trial for trial in advice.trials if trial.pitch == 33)
     assert (narrow.refused, narrow.excess) == (None, 0)
     assert (advice.best.pitch, advice.best.excess, advice.best.bytes) == (64, 0, advice.written.bytes)

@@ -5,8 +5,8 @@
 `bankshot calibrate` made the profile, of micro-benchmarks alone. The dispatches are those of `timed_families` at a 16th
 of their size, in three runs of `measure_times`, minutes apart. The time of a dispatch is the least of all passes, as
 other programs and the machine's other guests only make it longer. A pair is two kernels for one family and shape, whose
-order is the same in each run, by more than 5%. The times do not decide which kernel of another pair is faster. `--entries`
-compares entry points of other repositories instead, of two runs.
+order is the same in each run, by more than 5%; the times do not decide which kernel of another pair is faster.
+`--entries` compares entry points of other repositories instead, of two runs.
 """
 
 from __future__ import annotations
