@@ -27,6 +27,7 @@ BASIC = {
         for name in (
             "ordering",
             "probes",
+            "sample_notes",
             "shadow",
             "shadow_blocks",
             "shadow_lanes",

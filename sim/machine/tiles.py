@@ -395,15 +395,15 @@ def tile(place, width, context):
     start, i = state[at.QUEUED_STEPS] * step, 0
     while i < m + n:
         form, size, end = (a_form, a_size, m) if i < m else (b_form, b_size, m + n)
-        into, row, together = queue.words[start:], code[first + i], np.int64(1)
+        into, factor, together = queue.words[start:], code[first + i], np.int64(1)
         if i + field.FOUR <= end and are_loaded_together(code, first + i) and form != FULL:
             together = np.int64(field.FOUR)
             if form == SPLAT:
-                load_four_splats(regs, row, into, size, access, storage, shared, width)
+                load_four_splats(regs, factor, into, size, access, storage, shared, width)
             else:
-                load_four_factors(regs, row, into, size, access, storage, shared)
+                load_four_factors(regs, factor, into, size, access, storage, shared)
         else:
-            load_factor(regs, row, form, into[:size], access, patterns, storage, shared, width)
+            load_factor(regs, factor, form, into[:size], access, patterns, storage, shared, width)
         start, i = start + together * size, i + together
     state[at.QUEUED_STEPS] += 1
     if row[field.MAY_WAIT] == 0:
