@@ -20,15 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
-import bankshot
 from bankshot.oracle.calibration.fit import Point
-from bankshot.oracle.calibration.measure import PROBES, timed_work
 from bankshot.sim.device_files import find
 from bankshot.sim.models.time_model import predict
 from tests.hardware import measure_times, predict_times
 from tests.hardware.measure_times import Item
 from tests.hardware.page_table import write
-from tests.hardware.predict_times import APART, BUDGET, HERE, Timed, rows
+from tests.hardware.predict_times import APART, HERE, Timed, rows, timed_point
 
 DEVICE = "lavapipe-epyc"
 SCALE = 16  # divides the sizes of families
@@ -50,19 +48,7 @@ def points(items: Iterable[Item], runs: Sequence[Times]) -> Iterator[tuple[Timed
     for item in items:
         at = (item.family, item.kernel, item.shape)
         if all(at in each for each in runs):
-            run = bankshot.simulate(
-                item.wgsl,
-                entry=item.entry,
-                grid=item.grid,
-                bindings=item.bindings,
-                overrides=item.overrides,
-                device=DEVICE,
-                probes=PROBES,
-                workgroups="classes",
-                replay=False,
-                budget=BUDGET,
-            )
-            yield at, Point(item.family, timed_work(run), min(each[at] for each in runs))
+            yield at, timed_point(item, DEVICE, min(each[at] for each in runs))
 
 
 def slower(one: Timed, other: Timed, runs: Sequence[Times]) -> bool | None:

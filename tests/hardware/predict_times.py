@@ -50,19 +50,24 @@ def points(name: str, items: Iterable[Item]) -> Iterator[tuple[Timed, Point]]:
     for item in items:
         at = (item.family, item.kernel, item.shape)
         if times.get(at, 0.0) > 0:
-            run = bankshot.simulate(
-                item.wgsl,
-                entry=item.entry,
-                grid=item.grid,
-                bindings=item.bindings,
-                overrides=item.overrides,
-                device="nvidia",
-                probes=PROBES,
-                workgroups="classes",
-                replay=False,
-                budget=BUDGET,
-            )
-            yield at, Point(item.family, timed_work(run), times[at])
+            yield at, timed_point(item, "nvidia", times[at])
+
+
+def timed_point(item: Item, device: str, us: float) -> Point:
+    """The work of a dispatch on a device, which took `us` microseconds."""
+    run = bankshot.simulate(
+        item.wgsl,
+        entry=item.entry,
+        grid=item.grid,
+        bindings=item.bindings,
+        overrides=item.overrides,
+        device=device,
+        probes=PROBES,
+        workgroups="classes",
+        replay=False,
+        budget=BUDGET,
+    )
+    return Point(item.family, timed_work(run), us)
 
 
 def pairs(found: Sequence[tuple[Timed, Point]], predicted: Sequence[float]) -> list[tuple[str, bool, float]]:

@@ -21,31 +21,31 @@ def us(changes: dict[str, Any], **costs: float) -> float:
     return float(predicted_us(replace(IDLE, **changes), {**FREE, **costs}, CORES)[0])
 
 
-@pytest.mark.parametrize(
-    ("changes", "costs", "expected"),
-    [
-        ({}, {"launch_us": 1.5}, 1.5),
-        ({}, {"workgroup_start_ns": 100.0, "subgroup_start_ns": 10.0}, 3 * (100 + 2 * 10) / 1000),
-        ({"software": {"fp16": 400.0}}, {"fp32_ns": 5.0}, 400 * 5 * SHARE),
-        ({"software": {"workgroup_atomic_sum": 400.0}}, {"workgroup_atomic_ns": 5.0}, 400 * 5 * SHARE),
-        ({"software_chain": {"alu": 400.0, "fp32": 100.0}}, {"wait_ns": 1.0, "wait_fp32_ns": 3.0}, 700 * SHARE),
-        ({"missed_lines": 400.0}, {"missed_line_ns": 5.0}, 400 * 5 * SHARE),
-        ({"store_lines": 400.0}, {"store_line_ns": 5.0}, 400 * 5 * SHARE),
-        ({"shared_atomics": 400.0}, {"shared_atomic_ns": 5.0}, 400 * 5 * SHARE),
-        *(({"software": {kind: 400.0}}, {f"{kind}_ns": 5.0}, 400 * 5 * SHARE) for kind in (
-            *KINDS, "fp32", "fp32_divide", "integer", "comparison", "integer_multiply", "integer_divide", "bit_count",
-            "conversion", "exp", "log", "sin", "sqrt", "branch", "loop", "subgroup", "barrier", "local",
-            "local_scattered", "local_scattered_store")),
-        *(({"lanes": {kind: 400.0}}, {f"{kind}_lane_ns": 5.0}, 400 * 5 * SHARE) for kind in KINDS),
-    ],
-)  # fmt: skip
+# what is changed, costs, and the microseconds
+CASES = [
+    ({}, {"launch_us": 1.5}, 1.5),
+    ({}, {"workgroup_start_ns": 100.0, "subgroup_start_ns": 10.0}, 3 * (100 + 2 * 10) / 1000),
+    ({"software": {"fp16": 400.0}}, {"fp32_ns": 5.0}, 400 * 5 * SHARE),
+    ({"software": {"workgroup_atomic_sum": 400.0}}, {"workgroup_atomic_ns": 5.0}, 400 * 5 * SHARE),
+    ({"software_chain": {"alu": 400.0, "fp32": 100.0}}, {"wait_ns": 1.0, "wait_fp32_ns": 3.0}, 700 * SHARE),
+    ({"missed_lines": 400.0}, {"missed_line_ns": 5.0}, 400 * 5 * SHARE),
+    ({"store_lines": 400.0}, {"store_line_ns": 5.0}, 400 * 5 * SHARE),
+    ({"shared_atomics": 400.0}, {"shared_atomic_ns": 5.0}, 400 * 5 * SHARE),
+    *(({"software": {kind: 400.0}}, {f"{kind}_ns": 5.0}, 400 * 5 * SHARE) for kind in (
+        *KINDS, "fp32", "fp32_divide", "integer", "comparison", "integer_multiply", "integer_divide", "bit_count",
+        "conversion", "exp", "log", "sin", "sqrt", "branch", "loop", "subgroup", "barrier", "local",
+        "local_scattered", "local_scattered_store")),
+    *(({"lanes": {kind: 400.0}}, {f"{kind}_lane_ns": 5.0}, 400 * 5 * SHARE) for kind in KINDS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "costs", "expected"), CASES)
 def test_each_cost_is_charged_for_its_own_work(changes, costs, expected) -> None:
     assert us(changes, **costs) == pytest.approx(expected, rel=1e-6)
 
 
 def test_every_cost_is_charged_for_something() -> None:
-    cases = test_each_cost_is_charged_for_its_own_work.pytestmark[0].args[1]  # type: ignore[attr-defined]
-    assert {name for _, costs, _ in cases for name in costs} == COSTS.keys() - {"error_90"}
+    assert {name for _, costs, _ in CASES for name in costs} == COSTS.keys() - {"error_90"}
 
 
 def test_units_add_up_but_instructions_overlap_with_the_waits_for_their_results() -> None:
