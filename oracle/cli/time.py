@@ -47,7 +47,7 @@ def time(
 ) -> None:
     """Time kernels on a wgpu adapter by its own clock.
 
-    The clocks are warmed up first. The kernels run in interleaved rounds, each pass from the same contents; the time of
+    The kernels run in interleaved rounds at the adapter's fastest clocks, each pass from the same contents; the time of
     a dispatch that does nothing is taken off. Cases that the adapter cannot time are listed with the reason, and the
     exit code is 1. No output is judged: `bankshot audit` does that.
     """

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .kernel_rows import CaseRow
 
 _MICROSECONDS = 1e6
+_SLOW = 1.03  # a slowdown of the clocks that is worth a note
 
 
 def show_time(out: Console, timed: CaseTime) -> None:
@@ -36,9 +37,10 @@ def show_timing(out: Console, title: str, timing: Timing) -> None:
 
 
 def spread_words(times: KernelTimes) -> str:
-    """The quartiles, and of how many passes."""
+    """The quartiles, of how many passes, and whether the clocks were slow."""
     low, high = times.quartiles
-    return f"{duration(low)} to {duration(high)}, {len(times.passes)} passes"
+    slow = f", clocks slowed arithmetic by {times.slowdown - 1:.0%}" if times.slowdown > _SLOW else ""
+    return f"{duration(low)} to {duration(high)}, {len(times.passes)} passes{slow}"
 
 
 def timing_words(timing: Timing) -> str:
@@ -87,5 +89,6 @@ def timing_entry(timing: Timing) -> Entry:
         "quartiles_us": None if times is None else [each * _MICROSECONDS for each in times.quartiles],
         "least_us": None if times is None else times.least * _MICROSECONDS,
         "launch_us": None if times is None else times.launch * _MICROSECONDS,
+        "clock_slowdown": None if times is None else times.slowdown,
         "passes_us": None if times is None else [each * _MICROSECONDS for each in times.passes],
     }

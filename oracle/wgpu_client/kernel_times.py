@@ -11,7 +11,7 @@ from ..wgpu_worker import worker_process
 from ..wgpu_worker.messages import AdapterInfo, DispatchRequest, TimesRequest, TimesResult
 
 ROUNDS = 10
-WARM_UP = 0.35  # seconds of work: measured on an H200, whose idle clocks made kernels up to 5 times slower
+WARM_UP = 1.5  # seconds of work without faster clocks: those of an H200 rise in steps of up to a second
 
 
 @frozen
@@ -19,10 +19,12 @@ class KernelTimes:
     """The times of a dispatch, in seconds.
 
     `passes` has one for each timed pass, as the clock told it. `launch` is the median of a dispatch that does nothing.
+    `slowdown`: of arithmetic by clocks that were slower than the fastest ones seen; 1 if they were not.
     """
 
     passes: tuple[float, ...]
     launch: float
+    slowdown: float = 1.0
 
     @property
     def median(self) -> float:
@@ -60,13 +62,14 @@ class Timing:
 def time_dispatches(
     requests: Sequence[DispatchRequest], *, rounds: int = ROUNDS, cold: bool = False, warm_up: float = WARM_UP
 ) -> list[KernelTimes]:
-    """Time dispatches in interleaved rounds, after `warm_up` seconds of work; all name one adapter.
+    """Time dispatches in interleaved rounds at the adapter's fastest clocks; all name one adapter.
 
-    Each pass starts with the given contents in its buffers; with `cold`, caches hold none of them. Raises `Lacking` if
-    the adapter has no clock, and `GpuError` if wgpu refuses a dispatch.
+    The clocks are taken to be that fast once they have got no faster in `warm_up` seconds of work. Each pass starts
+    with the given contents in its buffers; with `cold`, caches hold none of them. Raises `Lacking` if the adapter has
+    no clock, and `GpuError` if wgpu refuses a dispatch.
     """
     if not requests:
         return []
     result: TimesResult = worker_process.ask("times", TimesRequest(requests, rounds, cold, warm_up))
     launch = float(np.median(result.launch))
-    return [KernelTimes(passes, launch) for passes in result.seconds]
+    return [KernelTimes(passes, launch, result.slowdown) for passes in result.seconds]

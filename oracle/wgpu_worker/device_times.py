@@ -2,38 +2,32 @@
 
 Every dispatch is timed in a compute pass of its own, between two timestamps. In a submission the first pass is not
 timed: it loads the instructions, and the data where caches may hold them. Rounds of all dispatches are interleaved, so
-that a change of the clocks meets them all.
+that a change of the clocks meets them all. A round with slow clocks does not count where others have faster ones.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ..errors import Lacking
+from .clock_speed import BUSY, FULL, WORKGROUPS, ClockSpeed
 from .device_clock import Clock
 from .device_dispatch import Made, made, refusals, wait
 from .device_resources import Buffer
 from .messages import TIMESTAMPS, DispatchRequest, TimesRequest, TimesResult
-from .wgpu_library import device_of
+from .wgpu_library import device_of, is_software
 
 PASSES = 5  # timed passes of one submission, at most
 ENOUGH = 2e-3  # seconds of passes in a submission that suffice
 LONGEST = 60.0  # seconds after which no other round begins
 _EVICTED = 256 << 20  # bytes: more than the caches of any adapter hold
 _NOTHING = "@compute @workgroup_size(1) fn nothing() {}"
-# 2^18 invocations of a chain of multiplications: a tenth of a millisecond on a fast GPU.
-_BUSY = """
-@group(0) @binding(0) var<storage, read_write> y: array<u32>;
-@compute @workgroup_size(256) fn busy(@builtin(global_invocation_id) id: vec3u) {
-    var x = id.x;
-    for (var i = 0u; i < 256u; i++) { x = x * 1664525u + 1013904223u; }
-    if x == 12345u { y[0] = x; }
-}
-"""
-_STEP, _MOST_BUSY = 0.02, 64  # seconds of one submission of that work, and passes in it, at most
+_SETTLED = 0.35  # seconds of work after which a processor that takes the place of a GPU is warm
 
 
 def times(request: TimesRequest) -> TimesResult:
@@ -43,7 +37,7 @@ def times(request: TimesRequest) -> TimesResult:
     if TIMESTAMPS not in device.features:
         raise Lacking(f"the adapter has no {TIMESTAMPS}: it cannot time kernels")
     nothing = DispatchRequest(number, _NOTHING, None, (1, 1, 1), ())
-    busy = DispatchRequest(number, _BUSY, None, (1024, 1, 1), [Buffer(0, 0, "storage", bytes(4))])
+    busy = DispatchRequest(number, BUSY, None, (WORKGROUPS, 1, 1), [Buffer(0, 0, "storage", bytes(4))])
     with refusals(), ExitStack() as stack:
         evicted = device.create_buffer(size=_EVICTED, usage="COPY_DST") if request.cold else None
         if evicted is not None:
@@ -55,28 +49,39 @@ def times(request: TimesRequest) -> TimesResult:
         stack.callback(lambda: [timer.destroy() for timer in (*timers, work)])
         for timer in timers:
             timer.warm()
-        _warm_up(work, request.warm_up)
-        end = time.perf_counter() + LONGEST
-        for number in range(request.rounds):
-            if number and time.perf_counter() > end:
-                break
-            for timer in timers:
-                timer.take()
-        *seconds, launch = (tuple(timer.seconds) for timer in timers)
-    return TimesResult(tuple(seconds), launch)
+        speed = ClockSpeed(number, work.submit)
+        if is_software(number):
+            speed.reach_full(min(request.warm_up, _SETTLED))
+            rounds = _rounds(timers, request.rounds, lambda: 1.0)
+        else:
+            speed.reach_full(request.warm_up)
+            rounds = _rounds(timers, request.rounds, speed.slowdown)
+    by_timer = zip(*(each.seconds for each in rounds), strict=True)
+    *seconds, launch = (tuple(chain.from_iterable(taken)) for taken in by_timer)
+    return TimesResult(tuple(seconds), launch, max(each.slowdown for each in rounds))
 
 
-def _warm_up(work: _Timer, seconds: float) -> None:
-    """Keep the device busy for so long by its own clock, in submissions that leave it no time to idle.
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """The seconds of each timer's passes in a round. `slowdown`: of the clocks, before it or after it."""
 
-    If the clock stands still, the warm-up ends after ten times as long.
-    """
-    busy, passes = 0.0, 1
-    end = time.perf_counter() + 10 * seconds
-    while busy < seconds and time.perf_counter() < end:
-        taken = work.submit(passes)
-        busy += sum(taken)
-        passes = max(1, min(_MOST_BUSY, int(_STEP / max(max(taken), 1e-9))))
+    slowdown: float
+    seconds: list[list[float]]
+
+
+def _rounds(timers: Sequence[_Timer], count: int, slowdown: Callable[[], float]) -> list[_Round]:
+    """Time at most so many rounds at full clocks. If twice as many rounds have fewer, those with the fastest clocks
+    count."""
+    found: list[_Round] = []
+    before, end = slowdown(), time.perf_counter() + LONGEST
+    while len(found) < 2 * count and sum(each.slowdown <= FULL for each in found) < count:
+        if found and time.perf_counter() > end:
+            break
+        seconds = [timer.take() for timer in timers]
+        after = slowdown()
+        found.append(_Round(max(before, after), seconds))
+        before = after
+    return sorted(found, key=lambda each: max(each.slowdown, FULL))[:count]
 
 
 class _Timer:
@@ -86,7 +91,6 @@ class _Timer:
         self._device, self._dispatch, self._evicted = device, dispatch, evicted
         self._clock = Clock(device, 1)
         self._passes = 1
-        self.seconds: list[float] = []
         for resource in dispatch.resources:
             resource.upload()
             resource.keep(device)
@@ -96,9 +100,9 @@ class _Timer:
         (seconds,) = self.submit(1)
         self._passes = max(1, min(PASSES, int(ENOUGH / max(seconds, 1e-9))))
 
-    def take(self) -> None:
-        """Record the times of one submission."""
-        self.seconds += self.submit(self._passes)
+    def take(self) -> list[float]:
+        """Return the times of one submission."""
+        return self.submit(self._passes)
 
     def destroy(self) -> None:
         self._clock.destroy()

@@ -104,8 +104,8 @@ class TimesRequest:
     """Dispatches to time side by side: in each of at most `rounds`, every one of them runs in its turn.
 
     Each pass starts with the given contents; with `cold`, a clear of more memory than caches hold comes before it. All
-    requests name one adapter, and their `repeats` do not count. `warm_up`: seconds of work before the first round,
-    because clocks of idle devices are slow.
+    requests name one adapter, and their `repeats` do not count. `warm_up`: the clocks are at full speed once they have
+    got no faster in so many seconds of work; on a software adapter, seconds of work before the first round.
     """
 
     requests: Sequence[DispatchRequest]
@@ -116,7 +116,12 @@ class TimesRequest:
 
 @frozen
 class TimesResult:
-    """Seconds by the adapter's clock of every timed pass of each dispatch, and of a dispatch that does nothing."""
+    """Seconds by the adapter's clock of every timed pass of each dispatch, and of a dispatch that does nothing.
+
+    `slowdown`: how many times as long a kernel bound by arithmetic took, beside the slowest round, as it takes at the
+    fastest clocks that this process has seen; 1 for software adapters.
+    """
 
     seconds: tuple[tuple[float, ...], ...]
     launch: tuple[float, ...]
+    slowdown: float

@@ -104,6 +104,11 @@ def device_of(number: int) -> Any:
     return adapter.request_device_sync(required_features=_features(adapter), required_limits=adapter.limits)
 
 
+def is_software(number: int) -> bool:
+    """Whether an adapter is a program on a processor."""
+    return _adapters()[number][0].kind == "CPU"
+
+
 def abilities(number: int) -> Abilities:
     """Return the features and limits of an adapter's device."""
     device = device_of(number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -120,29 +119,39 @@ def test_short_kernels_are_timed_several_times_in_a_submission(device, monkeypat
     assert asked == [passes]
 
 
-@pytest.mark.parametrize(("seconds", "passes"), [(0.0, []), (0.35, [1, *[64] * 55]), (0.0001, [1]), (0.00011, [1, 64])])
-def test_the_device_is_busy_until_it_is_warm(seconds, passes):
-    """Of passes of 0.1 ms, 64 fit a submission: 1 + 55 * 64 are the first 0.35 s."""
-    asked = []
-    work = SimpleNamespace(submit=lambda passes: asked.append(passes) or [1e-4] * passes)
-    device_times._warm_up(cast("Any", work), seconds)
-    assert asked == passes
+class Timed:
+    """A timer whose rounds are numbered from 1."""
+
+    def __init__(self):
+        self.taken = 0
+
+    def take(self):
+        self.taken += 1
+        return [float(self.taken)]
 
 
-def test_the_warm_up_ends_if_the_clock_stands_still(monkeypatch):
-    now = iter(range(100))
+@pytest.mark.parametrize(
+    ("slowdowns", "kept"),
+    [
+        ([1, 1, 1, 1], [1, 2, 3]),
+        ([1, 1.02, 1, 1], [1, 2, 3]),
+        ([1.3, 1.2, 1, 1, 1, 1], [3, 4, 5]),  # the clocks rise: rounds 1 and 2 began too early
+        ([1, 1, 1.1, 1, 1, 1], [1, 4, 5]),  # they were slow between rounds 2 and 3, so that both may be
+        ([1.5, 1.4, 1.3, 1.4, 1.3, 1.2, 1.1], [6, 5, 2]),  # never fast: the fastest of twice as many
+    ],
+)
+def test_rounds_at_slow_clocks_do_not_count(slowdowns, kept):
+    timers = cast("Any", [Timed(), Timed()])
+    found = iter(slowdowns)
+    rounds = device_times._rounds(timers, 3, lambda: next(found))
+    assert [each.seconds for each in rounds] == [[[number], [number]] for number in kept]
+
+
+def test_after_the_longest_time_no_other_round_begins(monkeypatch):
+    now = iter([0.0, 59.0, 61.0])
     monkeypatch.setattr(device_times.time, "perf_counter", lambda: next(now))
-    asked = []
-    work = SimpleNamespace(submit=lambda passes: asked.append(passes) or [0.0] * passes)
-    device_times._warm_up(cast("Any", work), 0.35)
-    assert asked == [1, 64, 64]  # at 1, 2 and 3 of the 3.5 seconds
-
-
-def test_a_slow_device_runs_one_pass_at_a_time():
-    asked = []
-    work = SimpleNamespace(submit=lambda passes: asked.append(passes) or [0.1] * passes)
-    device_times._warm_up(cast("Any", work), 0.35)
-    assert asked == [1] * 4
+    rounds = device_times._rounds(cast("Any", [Timed()]), 9, lambda: 1.0)
+    assert [each.seconds for each in rounds] == [[[1.0]], [[2.0]]]
 
 
 def test_the_clock_pairs_timestamps_and_counts_in_its_unit(monkeypatch):
@@ -188,11 +197,3 @@ def test_medians_and_quartiles_leave_out_the_launch():
     times = wgpu_client.KernelTimes((5.0, 3.0, 4.0, 6.0, 7.0), 2.0)
     assert (times.median, times.quartiles, times.least) == (3.0, (2.0, 4.0), 1.0)
     assert wgpu_client.KernelTimes((1.0,), 2.0).median == 0.0
-
-
-def test_the_slowest_pass_decides_how_many_fit_a_submission():
-    """Of passes of up to 1 ms, 20 fit."""
-    asked = []
-    work = SimpleNamespace(submit=lambda passes: asked.append(passes) or [1e-4] * (passes - 1) + [1e-3])
-    device_times._warm_up(cast("Any", work), 0.006)
-    assert asked == [1, 20, 20]

@@ -86,6 +86,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     library = SimpleNamespace(BufferUsage=usage, GPUError=ZeroDivisionError, __version__="0.32")
     for module in (device_dispatch, device_times):
         monkeypatch.setattr(module, "device_of", lambda number: made)
+    monkeypatch.setattr(device_times, "is_software", lambda number: True)
     monkeypatch.setattr(device_dispatch, "library", lambda: library)
     monkeypatch.setattr(device_clock, "tick", lambda device: 1e-9)
     device_dispatch._pipeline.cache_clear()
