@@ -8,7 +8,7 @@ that a change of the clocks meets them all. A round with slow clocks does not co
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -52,10 +52,9 @@ def times(request: TimesRequest) -> TimesResult:
         speed = ClockSpeed(number, work.submit)
         if is_software(number):
             speed.reach_full(min(request.warm_up, _SETTLED))
-            rounds = _rounds(timers, request.rounds, lambda: 1.0)
+            rounds = [_Round(1.0, taken) for taken in _taken(timers, request.rounds)]
         else:
-            speed.reach_full(request.warm_up)
-            rounds = _rounds(timers, request.rounds, speed.slowdown)
+            rounds = _rounds(timers, request.rounds, speed, request.warm_up)
     by_timer = zip(*(each.seconds for each in rounds), strict=True)
     *seconds, launch = (tuple(chain.from_iterable(taken)) for taken in by_timer)
     return TimesResult(tuple(seconds), launch, max(each.slowdown for each in rounds))
@@ -69,17 +68,29 @@ class _Round:
     seconds: list[list[float]]
 
 
-def _rounds(timers: Sequence[_Timer], count: int, slowdown: Callable[[], float]) -> list[_Round]:
+def _taken(timers: Sequence[_Timer], count: int) -> Iterator[list[list[float]]]:
+    """Yield the seconds of each timer's passes, at most so many times."""
+    end = time.perf_counter() + LONGEST
+    for number in range(count):
+        if number and time.perf_counter() > end:
+            return
+        yield [timer.take() for timer in timers]
+
+
+def _rounds(timers: Sequence[_Timer], count: int, speed: ClockSpeed, warm_up: float) -> list[_Round]:
     """Time at most so many rounds at full clocks. If twice as many rounds have fewer, those with the fastest clocks
     count."""
     found: list[_Round] = []
-    before, end = slowdown(), time.perf_counter() + LONGEST
-    while len(found) < 2 * count and sum(each.slowdown <= FULL for each in found) < count:
-        if found and time.perf_counter() > end:
-            break
-        seconds = [timer.take() for timer in timers]
-        after = slowdown()
+    speed.reach_full(warm_up)
+    before = speed.slowdown()
+    for seconds in _taken(timers, 2 * count):
+        after = speed.slowdown()
         found.append(_Round(max(before, after), seconds))
+        if sum(each.slowdown <= FULL for each in found) == count:
+            break
+        if after > FULL:
+            speed.reach_full(warm_up)
+            after = speed.slowdown()
         before = after
     return sorted(found, key=lambda each: max(each.slowdown, FULL))[:count]
 

@@ -130,28 +130,44 @@ class Timed:
         return [float(self.taken)]
 
 
+class Speed:
+    """Clocks whose slowdowns are given; `waited`: after how many of them something waited for full clocks."""
+
+    def __init__(self, *slowdowns):
+        self.left, self.waited, self.asked = [*slowdowns], [], 0
+
+    def slowdown(self):
+        self.asked += 1
+        return self.left.pop(0)
+
+    def reach_full(self, seconds):
+        assert seconds == 1.5
+        self.waited.append(self.asked)
+
+
 @pytest.mark.parametrize(
-    ("slowdowns", "kept"),
+    ("slowdowns", "kept", "waited"),
     [
-        ([1, 1, 1, 1], [1, 2, 3]),
-        ([1, 1.02, 1, 1], [1, 2, 3]),
-        ([1.3, 1.2, 1, 1, 1, 1], [3, 4, 5]),  # the clocks rise: rounds 1 and 2 began too early
-        ([1, 1, 1.1, 1, 1, 1], [1, 4, 5]),  # they were slow between rounds 2 and 3, so that both may be
-        ([1.5, 1.4, 1.3, 1.4, 1.3, 1.2, 1.1], [6, 5, 2]),  # never fast: the fastest of twice as many
+        ([1, 1, 1, 1], [1, 2, 3], [0]),
+        ([1, 1.02, 1, 1], [1, 2, 3], [0]),
+        ([1.3, 1.2, 1, 1, 1, 1], [2, 3, 4], [0, 2]),  # full clocks come after the first round
+        ([1, 1, 1.1, 1, 1, 1], [1, 3, 4], [0, 3]),  # they were slow after round 2
+        # Never full: the fastest of twice as many.
+        ([1.5, 1.4, 1.4, 1.3, 1.3, 1.3, 1.4, 1.4, 1.2, 1.2, 1.1, 1.1, 1.1], [6, 5, 3], [0, 2, 4, 6, 8, 10, 12]),
     ],
 )
-def test_rounds_at_slow_clocks_do_not_count(slowdowns, kept):
+def test_rounds_at_slow_clocks_do_not_count(slowdowns, kept, waited):
     timers = cast("Any", [Timed(), Timed()])
-    found = iter(slowdowns)
-    rounds = device_times._rounds(timers, 3, lambda: next(found))
+    speed = Speed(*slowdowns, 1)
+    rounds = device_times._rounds(timers, 3, cast("Any", speed), 1.5)
     assert [each.seconds for each in rounds] == [[[number], [number]] for number in kept]
+    assert speed.waited == waited
 
 
 def test_after_the_longest_time_no_other_round_begins(monkeypatch):
     now = iter([0.0, 59.0, 61.0])
     monkeypatch.setattr(device_times.time, "perf_counter", lambda: next(now))
-    rounds = device_times._rounds(cast("Any", [Timed()]), 9, lambda: 1.0)
-    assert [each.seconds for each in rounds] == [[[1.0]], [[2.0]]]
+    assert [*device_times._taken(cast("Any", [Timed()]), 9)] == [[[1.0]], [[2.0]]]
 
 
 def test_the_clock_pairs_timestamps_and_counts_in_its_unit(monkeypatch):
