@@ -2,8 +2,10 @@
 
 The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
 several are nearly as busy: the total is the p-norm of their times. Subgroups overlap their waits with the work of
-others, so p grows from 1 for a single one to 2.5 for many. The pipelines of a core overlap better than that. Costs are
-in cycles of a core unless the table says otherwise. They are fitted to measured times, see docs/time-model.md.
+others, so p grows from 1 for a single one to 2.5 for many. The pipelines of a core overlap better than that. Where one
+workgroup takes longer than the mean, it may begin last and run on alone, for all of the difference at most (Graham,
+"Bounds on multiprocessing timing anomalies", 1969). Costs are in cycles of a core unless the table says otherwise. They
+are fitted to measured times, see docs/time-model.md.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ _MOST = 1.5  # of p, above 1
 _HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
 _PIPELINES = ("issue", "special functions")
 _OF_PIPELINES = 6  # the p of the norm of their times
+_ALONE = 0.5  # of the time that the longest workgroup takes beyond the mean: how long it runs on after the others
 _AROUND_L2 = 11  # how steep the step is at the size of the L2 cache, as chains of loads through buffers show it
 WORTH = 0.005  # of the time: less is no saving
 
@@ -73,6 +76,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "dram_byte": ("a byte that does not stay in the L2 cache, times all cores", 0.058),
     "atomic_sector": ("a sector that an atomic operation in storage passes, times all cores", 7.0),
     "atomic_turn": ("an atomic operation that waits for another on its line", 2.0),
+    "atomic_word_turn": ("an atomic operation that waits for another on its word", 2.0),
     "latency_alu": ("waiting for a result, by the step that computes it", 4.5),
     "latency_special": ("", 20.0),
     "latency_conversion": ("", 10.0),
@@ -122,7 +126,7 @@ class Work:
     `moved_again`: for workgroups far apart, if what they share does not stay in the L2 cache; `reach`: bytes that are
     accessed between two of them, on average.
     `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
-    `atomic_turns`: of the busiest part of the L2 cache.
+    `atomic_turns`: of the busiest part of the L2 cache; `atomic_word_turns`: of these, those of the busiest word.
     The last four are what a software adapter does. `software`: instructions of subgroups by class, functions by name
     and accesses by words, with both sides of each branch. `software_chain`: steps that depend on each other, of all
     subgroups. `lanes`: words that active lanes access, by kind. `shared_atomics`: atomic operations in storage that
@@ -154,6 +158,7 @@ class Work:
     delayed: float
     atomic_sectors: float
     atomic_turns: float
+    atomic_word_turns: float
     workgroup_atomic_turns: float
     software: Mapping[str, float] = field(hash=False)
     software_chain: Mapping[str, float] = field(hash=False)
@@ -273,7 +278,9 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
     powers = {name: each**p for name, each in cycles.items()}
     powers |= {name: busiest**p * (cycles[name] / busiest) ** _OF_PIPELINES for name in _PIPELINES}
     norm = _larger(1e-9, sum(powers.values()) ** (1 / p))
-    busy = norm / costs["clock_mhz"]
+    mean, longest = _chains(work, costs)
+    alone = _ALONE * (longest - mean) * (1 - cycles["latency"] / norm)  # as far as the norm has not waited for it
+    busy = (norm + alone) / costs["clock_mhz"]
     parts = {name: busy * each / norm**p for name, each in powers.items()}
     return busy + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
 
@@ -335,18 +342,26 @@ def _dram(work: Work, costs: Mapping[str, float], cores: int) -> float:
     return _dram_bytes(work, costs) * costs["dram_byte"] / cores
 
 
-def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    """Chains of the workgroups that a core runs one after the other."""
+def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
+    """Return the cycles that the chain of a workgroup takes on average, and that of the longest one."""
     missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work.footprint, costs))
-    chain, longest = (
+    mean, longest = (
         sum(costs[f"latency_{step}"] * count for step, count in steps.items()) + steps.get("storage_load", 0.0) * missed
         for steps in (work.chain, work.longest)
     )
-    return _larger(longest, chain * _larger(1.0, _rounds(work, cores) / work.resident))
+    return mean, _larger(mean, longest)
+
+
+def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
+    """Chains of the workgroups that a core runs one after the other."""
+    mean, longest = _chains(work, costs)
+    return _larger(longest, mean * _larger(1.0, _rounds(work, cores) / work.resident))
 
 
 def _atomics(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    return work.atomic_sectors * costs["atomic_sector"] / cores + work.atomic_turns * costs["atomic_turn"]
+    turns = (work.atomic_turns - work.atomic_word_turns) * costs["atomic_turn"]
+    turns += work.atomic_word_turns * costs["atomic_word_turn"]
+    return work.atomic_sectors * costs["atomic_sector"] / cores + turns
 
 
 def _start(work: Work, costs: Mapping[str, float], cores: int) -> float:

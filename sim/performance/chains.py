@@ -30,6 +30,8 @@ from .instruction_costs import (
     cost_of_local,
     cost_of_value,
     executed_in_software,
+    is_negation,
+    is_predicated,
     needed_values,
     operands,
 )
@@ -97,6 +99,8 @@ _CYCLES = attrgetter("cycles")
 
 
 def _cost(value: ir.Value) -> InstructionCost | None:
+    if is_negation(value):
+        return None
     return cost_of_value(value.op, by_constant=bool(value.args) and value.args[-1].op == "const")
 
 
@@ -143,7 +147,7 @@ class _Walk:
         """Return when it begins and ends."""
         match item:
             case ir.If(condition=condition, then=then, orelse=orelse):
-                costs.issued["branch"] += 1
+                costs.issued["branch"] += 0 if is_predicated(item) else 1
                 costs.software["branch"] += 1
                 begin = self._after([condition], now)
                 return begin, self.region(orelse, costs, self.region(then, costs, begin))

@@ -52,6 +52,9 @@ ISSUED = (
 _LANES = 32  # of a subgroup
 _SECTORS = 4  # of a line
 
+_MINUS_ONE = 0xFFFFFFFF  # uint32 bits
+_PREDICATED = 8  # instructions
+_SIMPLE = (ir.Value, ir.Set, ir.Load, ir.Store, ir.Count)
 _FREE = frozenset(("const", "input", "get", "bits", "result", "length", "pick"))
 _BIT_COUNTS = (
     *("countOneBits", "reverseBits", "firstLeadingBit", "firstTrailingBit", "countLeadingZeros", "countTrailingZeros"),
@@ -189,6 +192,22 @@ def used_atomics(lowered: Lowered) -> frozenset[SourceSite]:
     atomics = (item for item in ir.items_of(lowered.body) if isinstance(item, ir.Atomic) and item.site >= 0)
     used = (item.site for item in atomics if any(id(each) in needed for each in item.results))
     return frozenset(lowered.sites.rows[site] for site in used)
+
+
+def is_negation(value: ir.Value) -> bool:
+    """Whether a value is a product by -1, as addresses have. The sum that takes it becomes a difference."""
+    last = value.args[-1] if value.op.startswith(("mul_i32", "mul_u32")) else None
+    return last is not None and last.op == "const" and last.imm == _MINUS_ONE
+
+
+def is_predicated(construct: ir.If) -> bool:
+    """Whether a compiler makes the instructions of both sides conditional, and branches over none of them.
+
+    On an H200, `if a > b { a -= c; }` in a loop costs as little as the comparison and the sum, and conditional loads of
+    workgroup memory between barriers cost no more than others.
+    """
+    inside = [*construct.then.items, *construct.orelse.items]
+    return len(inside) <= _PREDICATED and all(isinstance(item, _SIMPLE) for item in inside)
 
 
 STORE_OF_LOCAL = InstructionCost("local", "issue")  # of one element of all lanes

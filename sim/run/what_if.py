@@ -62,6 +62,7 @@ def _without_waiting(run: Run) -> Work:
         work,
         workgroup_atomic_turns=work.workgroup_atomic_turns * _least_turns(run, "workgroup"),
         atomic_turns=work.atomic_turns * _least_turns(run, "storage"),
+        atomic_word_turns=work.atomic_word_turns * _least_turns(run, "storage"),
     )
 
 

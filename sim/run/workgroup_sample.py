@@ -31,12 +31,13 @@ _GRANULE = 16  # words that device memory moves at once
 class Contention:
     """How the atomic operations of two neighbouring workgroups share the chunks of a buffer.
 
-    `busiest`: the share on the chunk that has the most; `collisions`: the chance that two operations share a chunk;
-    `growth`: from one workgroup to two, of distinct words: 0 the same ones, 1 twice as many; `crossing`: the chance
-    that an operation of one and one of the other share a granule.
+    `busiest`: the share on the chunk that has the most; `word`: the share on the word that has the most; `collisions`:
+    the chance that two operations share a chunk; `growth`: from one workgroup to two, of distinct words: 0 the same
+    ones, 1 twice as many; `crossing`: the chance that an operation of one and one of the other share a granule.
     """
 
     busiest: float
+    word: float
     collisions: float
     growth: float
     crossing: float
@@ -145,13 +146,15 @@ def _contention(accessed: Accessed, name: str) -> Contention | None:
         return None
     starts = np.flatnonzero(np.diff(words // CHUNK, prepend=-1))
     chunks = np.add.reduceat(both.sum(axis=1), starts)
-    most, total = int(chunks.max()), int(chunks.sum())
+    most, of_word, total = int(chunks.max()), int(both.max()), int(chunks.sum())
     collisions = float(np.sum(chunks * (chunks - 1))) / max(1, total * (total - 1))
     growth = log2(max(1.0, np.count_nonzero(both) / max(1, np.count_nonzero(one))))
     granules = np.flatnonzero(np.diff(words // _GRANULE, prepend=-1))
     mine, its = (np.add.reduceat(each.sum(axis=1, dtype=np.int64), granules) for each in (one, other))
     crossing = float(np.sum(mine * its)) / max(1, int(mine.sum()) * int(its.sum()))
-    return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth), crossing)
+    busiest = max(collisions, (most - 2 * sqrt(most)) / total)
+    word = busiest if of_word == total else min(busiest, max(0.0, of_word - 2 * sqrt(of_word)) / total)
+    return Contention(busiest, word, collisions, min(1.0, growth), crossing)
 
 
 def _misses(launch: Launch, outcome: Outcome) -> dict[SourceSite, Misses]:

@@ -144,8 +144,9 @@ def main() -> None:
     end = time.monotonic() + args.seconds
     with args.table.open("w", encoding="utf-8", newline="") as file:
         today = datetime.now(UTC).date().isoformat()
-        scale = "" if args.scale == 1 else f" --scale {args.scale}"
-        file.write(f"# {info}; {today}; python -m tests.hardware.measure_times --rounds {args.rounds}{scale}\n")
+        given = ["--sets", *args.sets, *(["--entries", "FILE.json"] if args.entries else [])]
+        given += ["--rounds", str(args.rounds), *(["--scale", str(args.scale)] if args.scale != 1 else [])]
+        file.write(f"# {info}; {today}; python -m tests.hardware.measure_times {' '.join(given)}\n")
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
         for source in sources:

@@ -35,6 +35,7 @@ IDLE = Work(
     delayed=0.0,
     atomic_sectors=0.0,
     atomic_turns=0.0,
+    atomic_word_turns=0.0,
     workgroup_atomic_turns=0.0,
     software={},
     software_chain={},
@@ -75,11 +76,21 @@ def us(work: Work, **costs: float) -> float:
          (10 * 40 + 10 * 0.5 * 200) / 1000),
         ({"atomic_sectors": 800.0, "atomic_turns": 300.0}, {"atomic_sector": 10.0, "atomic_turn": 2.0},
          (800 * 10 / CORES + 300 * 2) / 1000),
+        ({"atomic_turns": 300.0, "atomic_word_turns": 100.0}, {"atomic_turn": 2.0, "atomic_word_turn": 5.0},
+         (200 * 2 + 100 * 5) / 1000),
         ({}, {"workgroup_start": 100.0, "subgroup_start": 10.0}, (20 * 100 + 40 * 10) / CORES / 1000),
     ],
 )  # fmt: skip
 def test_each_unit_charges_for_its_own_work(changes: dict[str, Any], costs: dict[str, float], expected: float) -> None:
     assert us(replace(IDLE, **changes), **costs) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_longest_workgroup_runs_on_alone_for_half_of_its_excess() -> None:
+    """The cores issue for 75 us; the chains of workgroups take 0.4 us, one of them 3.6 us more."""
+    busy = replace(IDLE, subgroups=32, issued={"fp32": 1e6}, chain={"alu": 100.0}, longest={"alu": 100.0})
+    costs = {"issue_fp32": 0.5, "latency_alu": 4.0}
+    longer = us(replace(busy, longest={"alu": 1000.0}), **costs) - us(busy, **costs)
+    assert 0.9 * 3.6 / 2 < longer < 1.2 * 3.6 / 2
 
 
 def test_two_units_that_are_equally_busy_take_longer_than_one() -> None:

@@ -85,7 +85,28 @@ def test_a_short_iteration_takes_as_long_as_the_check_that_bounds_it() -> None:
 def test_both_branches_have_their_own_chains() -> None:
     found = costs("if (i < 9u) { y[i] = x[i]; } else { y[i] = x[x[i]]; }")
     assert [region.chain.get("storage_load", 0) for region in found] == [0, 1, 2]
-    assert found[0].issued["branch"] == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "branches"),
+    [
+        ("if (i < 9u) { y[i] = x[i]; }", 0),
+        ("if (i < 9u) { y[i] = x[i]; } else { y[i] = x[63u - i]; }", 0),
+        ("if (i < 9u) { y[i] = x[i] + x[i ^ 1u] + x[i ^ 2u] + x[i ^ 3u] + x[i ^ 4u]; }", 1),  # more than 8
+        ("if (i < 9u) { for (var k = 0u; k < x[i]; k++) { y[i] = k; } }", 1),
+        ("if (i < 9u) { if (x[i] < 9u) { y[i] = 1u; } }", 1),  # the outer one
+    ],
+)
+def test_short_branches_are_predicated(statement: str, branches: int) -> None:
+    assert sum(region.issued["branch"] for region in costs(statement)) == branches
+
+
+def test_a_difference_in_an_address_is_one_instruction() -> None:
+    """The index is split for loops that it does not change in, with a product by -1."""
+    found = costs("for (var k = 0u; k < i; k++) { t[i - k] = k; }")
+    (body,) = (region for region in found if region.iterates)
+    assert "integer_multiply" not in body.issued
+    assert body.issued["integer"] == 1
 
 
 def test_regions_name_their_basic_blocks() -> None:

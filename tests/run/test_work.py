@@ -141,6 +141,13 @@ def test_additions_to_one_word_are_summed_up_before() -> None:
 def test_exchanges_on_one_word_take_turns() -> None:
     found = work("let old = atomicExchange(&n[0], i); if (old == 99999u) { y[0] = 1.0; }")
     assert found.atomic_turns == 6 * 64
+    assert found.atomic_word_turns == 6 * 64
+
+
+def test_operations_on_words_of_one_line_do_not_wait_for_one_word() -> None:
+    found = work("atomicExchange(&n[i % 32u], i);")
+    assert found.atomic_turns == 6 * 2 * 4
+    assert found.atomic_word_turns < found.atomic_turns / 16
 
 
 def test_maxima_on_one_word_take_turns_if_something_needs_their_results() -> None:
