@@ -38,13 +38,13 @@ _MOST_PROGRAMS = 16  # that are kept for each module
 
 @frozen
 class SampledProgram:
-    """A program that samples workgroups, the costs of its regions, and the atomic operations whose results are needed.
+    """A program that samples workgroups, the sums over its regions, and the atomic operations whose results are needed.
 
     Its basic blocks are those of any program of the dispatch.
     """
 
     program: Program
-    costs: RegionSums
+    sums: RegionSums
     used: frozenset[SourceSite]
 
 
@@ -57,7 +57,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     scale = grid / max(1, count)
     subgroups = -(-lanes // device.subgroup_size)
     sampled = _sampled(dispatch)
-    costs, (executions, mean, longest) = sampled.costs, sampled.costs.visits(blocks, count, subgroups, lanes)
+    executed = sampled.sums.of(blocks, count, subgroups, lanes)
     resident = max(1, occupancy(device, lanes, dispatch.pipeline.workgroup_bytes).workgroups)
     sharing = min(resident, -(-grid // (device.cores or 1)))
     found = _accesses(rows)
@@ -79,9 +79,9 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         workgroups=grid,
         subgroups=subgroups,
         resident=resident,
-        issued=costs.issued.of(scale * executions),
-        chain=_with_passes(costs.chain.of(mean), passes),
-        longest=_with_passes(costs.chain.of(longest), passes),
+        issued={kind: scale * n for kind, n in executed.issued.items()},
+        chain=_with_passes(executed.chain, passes),
+        longest=_with_passes(executed.longest, passes),
         wavefronts=scale * sum(_wavefronts(row, row.shared_wavefronts) for row in own),
         ideal_wavefronts=scale * sum(_wavefronts(row, row.shared_ideal_wavefronts) for row in own),
         load_lines=scale * sum(row.global_lines for row in loads),
@@ -101,8 +101,8 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         delayed=delayed / max(1, sum(row.global_requests for row in loads)),
         atomic_sectors=atomic_sectors,
         atomic_turns=turns,
-        software=costs.software.of(scale * executions),
-        software_chain=costs.software_chain.of(scale * executions),
+        software={kind: scale * n for kind, n in executed.software.items()},
+        software_chain={step: scale * n for step, n in executed.software_chain.items()},
         lanes={f"{space}_{kind}": scale * sum(map(_words, each)) for (space, kind), each in found.items()},
         shared_atomics=scale * sum(_shared(row, sample) for row in turning),
         workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in found["workgroup", "atomic"]),
@@ -127,8 +127,8 @@ def _sampled(dispatch: Dispatch) -> SampledProgram:
     def make() -> SampledProgram:
         made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
         program = made.program()
-        costs = region_sums(region_costs(made.lowered, barriers=several))
-        return SampledProgram(program, costs, used_atomics(made.lowered))
+        sums = region_sums(region_costs(made.lowered, barriers=several))
+        return SampledProgram(program, sums, used_atomics(made.lowered))
 
     known = _PROGRAMS.setdefault(pipeline.module, {})
     return remember(known, (*program_key(pipeline, how), several), make, _MOST_PROGRAMS)
@@ -242,6 +242,8 @@ def _storage_atomics(
 
     A part serves some chunks, which are spread over the parts as by random numbers.
     """
+    if not rows:
+        return 0.0, 0.0
     grid, sizes = prod(dispatch.grid), {bound.variable.name: len(bound.data) for bound in dispatch.bound}
     passes, again = defaultdict[str, float](float), 0.0
     for row in rows:
