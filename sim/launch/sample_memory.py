@@ -12,7 +12,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bindings.binding import Bound
+from ..bindings.binding import Borrowed, Bound
 from ..bindings.texture_arrays import BoundTexture
 from ..fast_dataclass import entity, frozen
 from ..ir import texture_handles
@@ -104,20 +104,21 @@ class SampleMemory:
 
     def _begin(self) -> None:
         """Note where chunks are copied from, and copy what is accessed without a probe."""
-        notes, sources = self.notes, len(self._bound)
-        notes[at.SAMPLE_SHIFT] = self._chunk.bit_length() - 1
-        notes[at.SAMPLE_LIST_AT] = first = at.SAMPLE_SIZE + self._room.chunks * at.CHUNK_SIZE
-        notes[at.SAMPLE_SOURCES_AT] = first = first + self._room.chunks
-        notes[at.SAMPLE_SOURCES] = sources
-        rows: list[int] = []
+        storage, rows = self._room.storage.view(np.uint8), list[int]()
         for each in self._bound:
-            address, _ = each.data.__array_interface__["data"]
-            rows += (self._starts[each.variable.name], len(each.data), address)
-            if (size := _unprobed(each)) > 0:
-                start = self._starts[each.variable.name]
-                part = self._room.storage.view(np.uint8)[start : start - size // -4 * 4]
-                part[:size], part[size:] = each.data[:size], 0
-        notes[first : first + len(rows)] = rows
+            start, size, unprobed = self._starts[each.variable.name], len(each.data), _unprobed(each)
+            if unprobed < size:
+                address, _ = each.data.__array_interface__["data"]
+                rows += (start, size, address)
+            if unprobed:
+                storage[start : start + unprobed] = each.data[:unprobed]
+                storage[start + unprobed : start - unprobed // -4 * 4] = 0
+        notes, listed_at = self.notes, at.SAMPLE_SIZE + self._room.chunks * at.CHUNK_SIZE
+        notes[at.SAMPLE_SHIFT] = self._chunk.bit_length() - 1
+        notes[at.SAMPLE_LIST_AT] = listed_at
+        notes[at.SAMPLE_SOURCES_AT] = sources_at = listed_at + self._room.chunks
+        notes[at.SAMPLE_SOURCES] = len(rows) // at.SOURCE_SIZE
+        notes[sources_at : sources_at + len(rows)] = rows
 
     def limit_cache(self, lines: int) -> None:
         """Set how many lines the cache of a core holds for a workgroup."""
@@ -135,25 +136,26 @@ class SampleMemory:
 
     def accessed(self) -> Accessed:
         """Return what was accessed of storage buffers."""
-        listed = np.sort(self._room.listed)
-        rows = self._room.rows[listed]
         starts = sorted((start // 4, name) for name, start in self._starts.items())
         names, firsts = [name for _, name in starts], np.array([start for start, _ in starts], np.int64)
-        words = listed * self._chunk
-        buffers = firsts.searchsorted(words, "right") - 1
+        listed = np.sort(self._room.listed)
+        rows = self._room.rows[listed]
         first, second = rows[:, at.CHUNK_FIRST], rows[:, at.CHUNK_SECOND]
-        noted = (first | second) != 0
+        noted = np.flatnonzero(first | second)
+        words = listed[noted] * self._chunk
+        buffers = firsts.searchsorted(words, "right") - 1
         if textures := {each.variable.name for each in self._bound if isinstance(each, BoundTexture)}:
-            noted &= np.array([name not in textures for name in names])[buffers]
-        buffers = buffers[noted]
-        return Accessed(names, buffers, words[noted] - firsts[buffers], first[noted], second[noted])
+            is_buffer = np.array([name not in textures for name in names])[buffers]
+            noted, words, buffers = noted[is_buffer], words[is_buffer], buffers[is_buffer]
+        return Accessed(names, buffers, words - firsts[buffers], first[noted], second[noted])
 
     def close(self) -> None:
         """Check that what was copied is what the run had, and give the memory back.
 
         Raises `WgslError` where a borrowed buffer has changed.
         """
-        check_borrowed_parts(self._bound, self._starts, 4 * self._chunk * self._room.listed)
+        if borrowed := [each for each in self._bound if isinstance(each, Borrowed)]:
+            check_borrowed_parts(borrowed, self._starts, 4 * self._chunk * self._room.listed)
         self._room.clear()
         if len(_IDLE) < _MOST_IDLE and self._room.chunks <= _MOST_KEPT and is_on("spare memory"):
             _IDLE.append(self._room)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from math import log2, prod, sqrt
@@ -25,6 +24,7 @@ SAMPLED = frozenset(("sampled", "cached", "sectors", "lanes"))  # probes
 CHUNK = 64  # words that one part of the L2 cache serves
 _APART = 0.7  # a growth from which on the workgroups of a core have data of their own
 _GRANULE = 16  # words that device memory moves at once
+_BUFFER = 40  # bits of a word's place in its buffer, and more
 
 
 @frozen
@@ -84,15 +84,14 @@ def sample_workgroups(dispatch: Dispatch, program: Program, resident: int, chang
     how = replace(dispatch.how, chosen=np.array([middle, min(middle + 1, last)][: last + 1]), threads=1, trace=None)
     launch = Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes)
     memory.limit_cache(_cache_lines(dispatch.device, resident))
-    first, *_ = launch.run_apart(min(2, last + 1))
+    first = launch.run_apart(min(2, last + 1))
     misses, accessed = _misses(launch, first), memory.accessed()
     if last == 0:  # it has no neighbor: what two of them would access is the same
         accessed = replace(accessed, second=accessed.first)
-    growth = _growth(accessed)
-    if growth < _APART and resident > 1 and memory.was_full:
+    if resident > 1 and memory.was_full and (growth := _growth(accessed)) < _APART:
         memory.restart()
         memory.limit_cache(_cache_lines(dispatch.device, resident**growth))
-        misses = _misses(launch, *launch.run_apart(1))
+        misses = _misses(launch, launch.run_apart(1))
     memory.close()
     contention = {name: found for name in changed if (found := _contention(accessed, name)) is not None}
     return Sample(misses, _spreads(accessed, dispatch.device), contention)
@@ -112,28 +111,27 @@ def _growth(accessed: Accessed) -> float:
 
 
 def _spreads(accessed: Accessed, device: Device) -> dict[str, Spread]:
-    sector, line = device.sector_bytes // 4, device.line_bytes // 4
-    everywhere = _distinct(accessed.buffers, accessed.words, (sector, _GRANULE, line), len(accessed.names))
-    own = accessed.first != 0
-    (mine,) = _distinct(accessed.buffers[own], accessed.words[own], (_GRANULE,), len(accessed.names))
+    """Return the spread of each buffer that is accessed."""
+    sizes = np.array([device.sector_bytes // 4, _GRANULE, device.line_bytes // 4, _GRANULE])
+    keys = accessed.words | accessed.buffers << _BUFFER
+    own, apart = accessed.first != 0, _distances(keys)
+    begins = apart >= sizes[:, np.newaxis]  # whether a sector, a granule, a line, or a granule of the first begins
+    begins[3, own] = _distances(keys[own]) >= _GRANULE
+    begins[3] &= own
+    starts = np.flatnonzero(apart >= 1 << _BUFFER)
+    words = np.add.reduceat(begins, starts, axis=1, dtype=np.int64).T * sizes
+    names = [accessed.names[number] for number in accessed.buffers[starts].tolist()]
     return {
         name: Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), 4.0 * (granules - its))
-        for name, sectors, granules, lines, its in zip(accessed.names, *everywhere, mine, strict=True)
-        if sectors
+        for name, (sectors, granules, lines, its) in zip(names, words.tolist(), strict=True)
     }
 
 
-def _distinct(
-    buffers: NDArray[np.int64], words: NDArray[np.int64], sizes: tuple[int, ...], count: int
-) -> list[list[int]]:
-    """Return, for each size, the words of each of `count` buffers in distinct parts of that size that hold any of these
-    ascending words."""
-    found: list[list[int]] = []
-    for size in sizes:
-        keys = words // size
-        is_new = np.ones(len(keys), np.bool_)
-        is_new[1:] = (keys[1:] != keys[:-1]) | (buffers[1:] != buffers[:-1])
-        found.append((size * np.bincount(buffers[is_new], minlength=count)).tolist())
+def _distances(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a number for each ascending key: at least 2^n if the key before it differs in bit n or a higher one."""
+    found = keys.copy()
+    found[1:] ^= keys[:-1]
+    found[:1] = 1 << _BUFFER
     return found
 
 
@@ -156,19 +154,20 @@ def _contention(accessed: Accessed, name: str) -> Contention | None:
 
 def _misses(launch: Launch, outcome: Outcome) -> dict[SourceSite, Misses]:
     """Return the misses of each load, from what a workgroup counted."""
-    missed, delayed, executed, sectors = (Counter[int]() for _ in range(4))  # by site
+    found: dict[
+        int, list[int]
+    ] = {}  # by site: missed sectors, executions that wait for them, all executions and sectors
     tables = zip(launch.program.memory_probes, outcome.bounds.tolist(), outcome.tallies.tolist(), strict=False)
     for probe, counts, tally in tables:
+        its = found.setdefault(probe.site, [0, 0, 0, 0])
         if probe.kind == "cached":
-            missed[probe.site] += counts[at.MISSED]
-            delayed[probe.site] += counts[at.DELAYED]
-            executed[probe.site] += counts[at.EXECUTED]
+            its[0] += counts[at.MISSED]
+            its[1] += counts[at.DELAYED]
+            its[2] += counts[at.EXECUTED]
         elif probe.kind == "sectors":
-            sectors[probe.site] += tally[at.CHARGED]
+            its[3] += tally[at.CHARGED]
     return {
-        launch.program.sites[site]: Misses(
-            min(1.0, missed[site] / sectors[site]) if sectors[site] else 1.0, delayed[site] / count
-        )
-        for site, count in executed.items()
-        if count
+        launch.program.sites[site]: Misses(min(1.0, missed / sectors) if sectors else 1.0, delayed / executed)
+        for site, (missed, delayed, executed, sectors) in found.items()
+        if executed
     }
