@@ -16,7 +16,8 @@ from ..machine import layout as at
 from .chains import RegionCosts
 from .instruction_costs import STEPS
 
-_COUNTS = [at.EXECUTIONS, at.LAUNCHED, at.LONGEST]  # how often all subgroups, all workgroups and the longest execute it
+# How often a basic block is executed: by all subgroups, by the lanes of all workgroups, and by those of the longest.
+_COUNTS = np.array([at.EXECUTIONS, at.LAUNCHED, at.LONGEST])
 
 _Rows = dict[str, int]  # where the sum of this name is
 
@@ -52,7 +53,7 @@ class RegionSums:
 
     def of(self, blocks: NDArray[np.int64], workgroups: int, subgroups: int, lanes: int) -> Executed:
         """Return what workgroups of so many subgroups and lanes execute. `blocks`: what a run of so many counted."""
-        counted = np.maximum.reduceat(blocks[self.blocks], self.starts)[:, _COUNTS]
+        counted = np.maximum.reduceat(blocks[self.blocks], self.starts).take(_COUNTS, axis=1)
         whole = workgroups * subgroups, workgroups * lanes, lanes
         visits = np.concatenate([[whole], counted]) / (1, max(1, workgroups * lanes), lanes)
         np.maximum(visits[:, 1], visits[:, 2], out=visits[:, 2])

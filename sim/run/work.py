@@ -28,6 +28,7 @@ from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread
 
 _ACCESSES = ("load", "store", "atomic")
 _ALL_MISS = Misses(1.0, 1.0)
+_PACKED = Spread(1.0, 1.0, 0.0)
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
 _REDUCTIONS = _SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
@@ -72,7 +73,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     requested, missed = sum(row.global_sectors for row in loads), sum(misses)
     ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
     delayed = sum(row.global_requests * share.executions for row, share in zip(loads, shares, strict=True))
-    memory = _memory(dispatch, [*loads, *stores, *atomics], stores, sample, scale)
+    memory = _memory(dispatch, [*loads, *stores, *atomics], sample, scale)
     atomic_sectors, turns = _storage_atomics(turning, sampled.used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
     return Work(
@@ -190,7 +191,7 @@ class Memory:
     reach: float
 
 
-def _memory(dispatch: Dispatch, rows: list[Site], stores: list[Site], sample: Sample, scale: float) -> Memory:
+def _memory(dispatch: Dispatch, rows: list[Site], sample: Sample, scale: float) -> Memory:
     """Return the bytes of the distinct lines of storage that are accessed, at most, and those that device memory moves.
 
     It moves granules; and twice those to which parts of sectors are stored, as it reads their other parts first.
@@ -198,25 +199,32 @@ def _memory(dispatch: Dispatch, rows: list[Site], stores: list[Site], sample: Sa
     others between them access storage: that is the reach.
     """
     footprint = moved = again = far = 0.0
-    grid, bound = prod(dispatch.grid), [each for each in dispatch.bound if each.variable.space == "storage"]
-    spreads = [sample.spreads.get(each.variable.name, Spread(1.0, 1.0, 0.0)) for each in bound]
-    once: list[float] = []
-    for each, spread in zip(bound, spreads, strict=True):
-        mine = [row for row in rows if row.site.variable == each.variable.name]
-        used = scale * sum(row.global_sectors for row in mine) * dispatch.device.sector_bytes
-        footprint += min(len(each.data), used * spread.lines)
-        once.append(min(len(each.data), used * spread.granules))
-    for each, spread, own in zip(bound, spreads, once, strict=True):
-        mine = [row for row in stores if row.site.variable == each.variable.name]
-        stored, whole = sum(row.global_sectors for row in mine), sum(row.global_ideal_sectors for row in mine)
-        times = 1 + (min(1.0, 2 * (1 - whole / stored)) if stored else 0.0)
+    grid, sector_bytes = prod(dispatch.grid), dispatch.device.sector_bytes
+    found: list[
+        tuple[float, float, float]
+    ] = []  # by buffer: its bytes, new ones of a workgroup, and how often they move
+    for each in dispatch.bound:
+        if each.variable.space == "storage":
+            mine = [row for row in rows if row.site.variable == each.variable.name]
+            spread = sample.spreads.get(each.variable.name, _PACKED)
+            used = scale * sum(row.global_sectors for row in mine) * sector_bytes
+            footprint += min(len(each.data), used * spread.lines)
+            found.append((min(len(each.data), used * spread.granules), spread.new, _moves(mine)))
+    for own, new, times in found:
         moved += own * times
-        if spread.new * grid > own > 0:
-            between = own / spread.new  # workgroups
-            its = (spread.new * grid - own) * times
+        if new * grid > own > 0:
+            between = own / new  # workgroups
+            its = (new * grid - own) * times
             again += its
-            far += its * sum(min(all_, between * other.new) for all_, other in zip(once, spreads, strict=True))
+            far += its * sum(min(most, between * other) for most, other, _ in found)
     return Memory(footprint, moved, again, far / again if again else 0.0)
+
+
+def _moves(rows: list[Site]) -> float:
+    """Return how often device memory moves what these accesses need: twice if they store parts of sectors alone."""
+    stores = [row for row in rows if row.site.kind == "store"]
+    stored, whole = sum(row.global_sectors for row in stores), sum(row.global_ideal_sectors for row in stores)
+    return 1 + (min(1.0, 2 * (1 - whole / stored)) if stored else 0.0)
 
 
 # ---- atomic operations -------------------------------------------------------------------------------

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import log2, prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
-from ..launch.sample_memory import Accessed, SampleMemory, bytes_of
+from ..launch.sample_memory import GRANULE, Accessed, Parts, SampleMemory, bytes_of
 from ..machine import layout as at
 from ..models.device import Device
 from ..models.time_model import COSTS
@@ -23,8 +22,6 @@ from .dispatch import Dispatch
 SAMPLED = frozenset(("sampled", "cached", "sectors", "lanes"))  # probes
 CHUNK = 64  # words that one part of the L2 cache serves
 _APART = 0.7  # a growth from which on the workgroups of a core have data of their own
-_GRANULE = 16  # words that device memory moves at once
-_BUFFER = 40  # bits of a word's place in its buffer, and more
 
 
 @frozen
@@ -85,16 +82,15 @@ def sample_workgroups(dispatch: Dispatch, program: Program, resident: int, chang
     launch = Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes)
     memory.limit_cache(_cache_lines(dispatch.device, resident))
     first = launch.run_apart(min(2, last + 1))
-    misses, accessed = _misses(launch, first), memory.accessed()
-    if last == 0:  # it has no neighbor: what two of them would access is the same
-        accessed = replace(accessed, second=accessed.first)
-    if resident > 1 and memory.was_full and (growth := _growth(accessed)) < _APART:
+    misses = _misses(launch, first)
+    spreads = {name: _spread(parts, dispatch.device) for name, parts in memory.parts().items()}
+    contention = _contentions(memory.accessed(), changed, alone=last == 0) if changed else {}
+    if resident > 1 and memory.was_full and (growth := _growth(memory.accessed())) < _APART:
         memory.restart()
         memory.limit_cache(_cache_lines(dispatch.device, resident**growth))
         misses = _misses(launch, launch.run_apart(1))
     memory.close()
-    contention = {name: found for name in changed if (found := _contention(accessed, name)) is not None}
-    return Sample(misses, _spreads(accessed, dispatch.device), contention)
+    return Sample(misses, spreads, contention)
 
 
 def _cache_lines(device: Device, sharing: float) -> int:
@@ -110,29 +106,19 @@ def _growth(accessed: Accessed) -> float:
     return log2(max(1.0, both / max(1, one)))
 
 
-def _spreads(accessed: Accessed, device: Device) -> dict[str, Spread]:
-    """Return the spread of each buffer that is accessed."""
-    sizes = np.array([device.sector_bytes // 4, _GRANULE, device.line_bytes // 4, _GRANULE])
-    keys = accessed.words | accessed.buffers << _BUFFER
-    own, apart = accessed.first != 0, _distances(keys)
-    begins = apart >= sizes[:, np.newaxis]  # whether a sector, a granule, a line, or a granule of the first begins
-    begins[3, own] = _distances(keys[own]) >= _GRANULE
-    begins[3] &= own
-    starts = np.flatnonzero(apart >= 1 << _BUFFER)
-    words = np.add.reduceat(begins, starts, axis=1, dtype=np.int64).T * sizes
-    names = [accessed.names[number] for number in accessed.buffers[starts].tolist()]
-    return {
-        name: Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), 4.0 * (granules - its))
-        for name, (sectors, granules, lines, its) in zip(names, words.tolist(), strict=True)
-    }
+def _spread(parts: Parts, device: Device) -> Spread:
+    """Return the spread of a buffer of which two workgroups access these parts."""
+    sectors, lines = parts.sectors * device.sector_bytes, parts.lines * device.line_bytes
+    granules, own = 4 * GRANULE * parts.granules, 4 * GRANULE * parts.own
+    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), float(granules - own))
 
 
-def _distances(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a number for each ascending key: at least 2^n if the key before it differs in bit n or a higher one."""
-    found = keys.copy()
-    found[1:] ^= keys[:-1]
-    found[:1] = 1 << _BUFFER
-    return found
+def _contentions(accessed: Accessed, names: Iterable[str], *, alone: bool) -> dict[str, Contention]:
+    """Return the contention for each buffer that the workgroups change. `alone`: there is no second one, and what two
+    would access is the same."""
+    if alone:
+        accessed = replace(accessed, second=accessed.first)
+    return {name: found for name in names if (found := _contention(accessed, name)) is not None}
 
 
 def _contention(accessed: Accessed, name: str) -> Contention | None:
@@ -146,7 +132,7 @@ def _contention(accessed: Accessed, name: str) -> Contention | None:
     most, total = int(chunks.max()), int(chunks.sum())
     collisions = float(np.sum(chunks * (chunks - 1))) / max(1, total * (total - 1))
     growth = log2(max(1.0, np.count_nonzero(both) / max(1, np.count_nonzero(one))))
-    granules = np.flatnonzero(np.diff(words // _GRANULE, prepend=-1))
+    granules = np.flatnonzero(np.diff(words // GRANULE, prepend=-1))
     mine, its = (np.add.reduceat(each.sum(axis=1, dtype=np.int64), granules) for each in (one, other))
     crossing = float(np.sum(mine * its)) / max(1, int(mine.sum()) * int(its.sum()))
     return Contention(max(collisions, (most - 2 * sqrt(most)) / total), collisions, min(1.0, growth), crossing)
