@@ -31,6 +31,10 @@ class SourceSite:
     flops: int = 0
     name: str | None = None  # of the builtin or operator
 
+    def __hash__(self) -> int:
+        """By what tells the sites of a module apart."""
+        return hash((self.span.start, self.span.end, self.kind, self.part))
+
     @property
     def place(self) -> Place:
         """What the parts of one access have in common."""

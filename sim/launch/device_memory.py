@@ -167,13 +167,13 @@ def _check_borrowed(bound: list[Bound], copies: list[Bytes]) -> None:
             _check(each, each.checksums, _checksums(copy))
 
 
-def check_borrowed_parts(bound: Sequence[Bound], starts: dict[str, int], accessed: NDArray[np.int64]) -> None:
+def check_borrowed_parts(bound: Sequence[Borrowed], starts: dict[str, int], accessed: NDArray[np.int64]) -> None:
     """Raise `WgslError` where the parts of what was borrowed that hold these bytes have changed since the run.
 
     `starts`: the first byte of each binding.
     """
     for each in bound:
-        if isinstance(each, Borrowed) and each.checksums is not None:
+        if each.checksums is not None:
             places = accessed - starts[each.variable.name]
             inside = places[(places >= 0) & (places < len(each.data))]
             _check(each, each.checksums, _checksums(each.data, np.unique(inside // _CHECKED).tolist()))

@@ -53,6 +53,9 @@ class Filling:
     part: range | None = None
 
 
+_ZEROED = Filling()
+
+
 @frozen
 class RunOptions:
     """Everything about a run that WGSL leaves open, or that replays vary.
@@ -76,7 +79,7 @@ class RunOptions:
     budget: int = UNLIMITED
     work: int = WORK
     schedule: Schedule = LOCKSTEP
-    filling: Filling = Filling()
+    filling: Filling = _ZEROED
     ignored: SourceSite | None = None
     threads: int | None = None
     trace: Trace | None = None
@@ -222,14 +225,16 @@ class Launch:
         """Run every workgroup. Returns the outcome of each."""
         return self._outcomes([(place, place + 1) for place in range(self.count)], None)
 
-    def run_apart(self, count: int) -> list[Outcome]:
+    def run_apart(self, count: int) -> Outcome:
         """Run the first `count` workgroups, one after the other on this thread, even where one is stopped. Returns the
-        outcome of each. The launch may not watch races."""
+        outcome of the first. The launch may not watch races."""
         template = self._template()
         workspace = template.workspace().begin(self._params(), self.race_shadow.shadow())
-        outcomes = [workspace.run(place, place + 1) for place in range(count)]
+        outcome = workspace.run(0, 1)
+        for place in range(1, count):
+            workspace.finish(place, place + 1)
         template.keep([workspace])
-        return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
+        return self._in_texels(outcome) if self._texel_bytes else outcome
 
     def _outcomes(self, parts: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
         threads = self._threads
@@ -398,7 +403,7 @@ class Launch:
         """The values of workgroup memory at the start, their step, and the words that have them: the first, and how
         many."""
         filling = self.options.filling
-        words = range(self.program.shared_bytes // 4 if filling != Filling() else 0)
+        words = range(self.program.shared_bytes // 4 if filling != _ZEROED else 0)
         if filling.variable is not None:
             start = self.program.shared_offsets[filling.variable]
             part = filling.part or range(t.size_of(self.workgroup_type(filling.variable)))

@@ -25,6 +25,7 @@ _COUNTS = (at.RACE_TIMES, at.RACE_DIFFERENT)
 
 
 _nothing = cache(no_watch)  # shared: no run writes to it
+_no_shadow = cache(lambda: StorageShadow(_nothing().storage))  # likewise
 
 
 class WatchedAccesses:
@@ -99,7 +100,7 @@ class LaunchShadow:
 
     def shadow(self) -> StorageShadow:
         """Return a storage shadow for a thread, of one word if storage is not watched."""
-        return SHADOWS.take(self._grains) if self.watches_storage else StorageShadow(_nothing().storage)
+        return SHADOWS.take(self._grains) if self.watches_storage else _no_shadow()
 
     def overlap(self, shadows: list[StorageShadow]) -> bool:
         """Whether two threads have stored to one word: neither shadow has the stores of the other."""

@@ -12,15 +12,17 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bindings.binding import Bound
+from ..bindings.binding import Borrowed, Bound
 from ..bindings.texture_arrays import BoundTexture
 from ..fast_dataclass import entity, frozen
 from ..ir import texture_handles
 from ..machine import layout as at
+from ..machine.compile.loader import machine
 from ..mechanisms import is_on
 from ..models.device import Device
 from .device_memory import DeviceMemory, check_borrowed_parts, lined_up, places_of
 
+GRANULE = 16  # words that device memory moves at once
 _MOST_WORDS = 8  # of a chunk, whose notes are a byte for each in one number
 _LEAST_CHUNKS = 1 << 14
 _MOST_KEPT = 1 << 19  # chunks of a memory that is kept: 40 MiB, of which pages that were accessed take memory
@@ -50,6 +52,16 @@ class Accessed:
         begin, end = self.buffers.searchsorted([number := self.names.index(name), number + 1]).tolist()
         first, second = (bytes_of(notes[begin:end]).reshape(-1, 8) for notes in (self.first, self.second))
         return self.words[begin:end], first >> np.uint8(1), second >> np.uint8(1)
+
+
+@frozen
+class Parts:
+    """How many parts of a buffer two workgroups access. `own`: granules that the first accesses."""
+
+    sectors: int
+    granules: int
+    lines: int
+    own: int
 
 
 def bytes_of(notes: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -94,29 +106,35 @@ class SampleMemory:
 
     def __init__(self, bound: Sequence[Bound], device: Device) -> None:
         self._bound = bound
-        starts, size = places_of(bound)
-        self._starts = starts
-        self._chunk = max(1, min(_MOST_WORDS, device.sector_bytes // 4, device.line_bytes // 4))  # words
+        self._textures = {each.variable.name for each in bound if isinstance(each, BoundTexture)}
+        self._starts, size = places_of(bound)
+        self._sizes = device.sector_bytes // 4, GRANULE, device.line_bytes // 4
+        self._chunk = max(1, min(_MOST_WORDS, *self._sizes))  # words
         self._room = _room(-(-size // (4 * self._chunk)), size // 4, len(bound))
         self.notes = self._room.notes
-        self.memory = DeviceMemory(starts, self._room.storage)
+        self.memory = DeviceMemory(self._starts, self._room.storage)
         self._begin()
 
     def _begin(self) -> None:
         """Note where chunks are copied from, and copy what is accessed without a probe."""
-        notes, sources = self.notes, len(self._bound)
+        storage, rows = self._room.storage.view(np.uint8), list[int]()
+        self._sources = list[str]()  # in ascending order
+        for each in sorted(self._bound, key=lambda each: self._starts[each.variable.name]):
+            name, size, unprobed = each.variable.name, len(each.data), _unprobed(each)
+            start = self._starts[name]
+            if unprobed < size:
+                address, _ = each.data.__array_interface__["data"]
+                rows += (start, size, address, 0, 0, 0, 0)
+                self._sources.append(name)
+            if unprobed:
+                storage[start : start + unprobed] = each.data[:unprobed]
+                storage[start + unprobed : start - unprobed // -4 * 4] = 0
+        notes, listed_at = self.notes, at.SAMPLE_SIZE + self._room.chunks * at.CHUNK_SIZE
+        first = listed_at + self._room.chunks
         notes[at.SAMPLE_SHIFT] = self._chunk.bit_length() - 1
-        notes[at.SAMPLE_LIST_AT] = first = at.SAMPLE_SIZE + self._room.chunks * at.CHUNK_SIZE
-        notes[at.SAMPLE_SOURCES_AT] = first = first + self._room.chunks
-        notes[at.SAMPLE_SOURCES] = sources
-        rows: list[int] = []
-        for each in self._bound:
-            address, _ = each.data.__array_interface__["data"]
-            rows += (self._starts[each.variable.name], len(each.data), address)
-            if (size := _unprobed(each)) > 0:
-                start = self._starts[each.variable.name]
-                part = self._room.storage.view(np.uint8)[start : start - size // -4 * 4]
-                part[:size], part[size:] = each.data[:size], 0
+        notes[at.SAMPLE_LIST_AT], notes[at.SAMPLE_SOURCES_AT] = listed_at, first
+        notes[at.SAMPLE_SOURCES] = len(self._sources)
+        notes[at.SAMPLE_SECTOR], notes[at.SAMPLE_GRANULE], notes[at.SAMPLE_LINE] = self._sizes
         notes[first : first + len(rows)] = rows
 
     def limit_cache(self, lines: int) -> None:
@@ -133,27 +151,37 @@ class SampleMemory:
         self._room.clear()
         self._begin()
 
+    def parts(self) -> dict[str, Parts]:
+        """Return how much was accessed of each storage buffer of which anything was."""
+        self._room.listed.sort()
+        machine().count_parts(self.notes)
+        first, textures = int(self.notes[at.SAMPLE_SOURCES_AT]), self._textures
+        rows = self.notes[first : first + len(self._sources) * at.SOURCE_SIZE].reshape(-1, at.SOURCE_SIZE).tolist()
+        found = ((name, row[at.SOURCE_SECTORS :]) for name, row in zip(self._sources, rows, strict=True))
+        return {name: Parts(*counts) for name, counts in found if any(counts) and name not in textures}
+
     def accessed(self) -> Accessed:
         """Return what was accessed of storage buffers."""
-        listed = np.sort(self._room.listed)
-        rows = self._room.rows[listed]
         starts = sorted((start // 4, name) for name, start in self._starts.items())
         names, firsts = [name for _, name in starts], np.array([start for start, _ in starts], np.int64)
-        words = listed * self._chunk
-        buffers = firsts.searchsorted(words, "right") - 1
+        listed = np.sort(self._room.listed)
+        rows = self._room.rows[listed]
         first, second = rows[:, at.CHUNK_FIRST], rows[:, at.CHUNK_SECOND]
-        noted = (first | second) != 0
-        if textures := {each.variable.name for each in self._bound if isinstance(each, BoundTexture)}:
-            noted &= np.array([name not in textures for name in names])[buffers]
-        buffers = buffers[noted]
-        return Accessed(names, buffers, words[noted] - firsts[buffers], first[noted], second[noted])
+        noted = np.flatnonzero(first | second)
+        words = listed[noted] * self._chunk
+        buffers = firsts.searchsorted(words, "right") - 1
+        if self._textures:
+            is_buffer = np.array([name not in self._textures for name in names])[buffers]
+            noted, words, buffers = noted[is_buffer], words[is_buffer], buffers[is_buffer]
+        return Accessed(names, buffers, words - firsts[buffers], first[noted], second[noted])
 
     def close(self) -> None:
         """Check that what was copied is what the run had, and give the memory back.
 
         Raises `WgslError` where a borrowed buffer has changed.
         """
-        check_borrowed_parts(self._bound, self._starts, 4 * self._chunk * self._room.listed)
+        if borrowed := [each for each in self._bound if isinstance(each, Borrowed)]:
+            check_borrowed_parts(borrowed, self._starts, 4 * self._chunk * self._room.listed)
         self._room.clear()
         if len(_IDLE) < _MOST_IDLE and self._room.chunks <= _MOST_KEPT and is_on("spare memory"):
             _IDLE.append(self._room)

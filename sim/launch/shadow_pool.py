@@ -7,12 +7,14 @@ before have ended, and the machine takes earlier stamps for no access.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..fast_dataclass import entity
 from ..machine import layout as at
+from ..machine.compile.loader import header
 from ..machine.probe_arrays import BLOCK, BLOCK_BYTES, GRAIN_BYTES, Shadow, make_shadow, stamp_of_clock
 from ..mechanisms import is_on
 
@@ -27,6 +29,11 @@ class StorageShadow:
 
     arrays: Shadow
     begun: int = 1
+
+    @cached_property
+    def headers(self) -> list[int]:
+        """Its arrays as the machine has them in memory."""
+        return [number for array in self.arrays for number in header(array)]
 
     @property
     def nbytes(self) -> int:

@@ -23,14 +23,17 @@ from .partition import Outcome
 from .shadow_pool import StorageShadow
 
 _NO_SNAPSHOT = np.zeros(1, np.uint32)
+_NO_SNAPSHOT_HEADER = header(_NO_SNAPSHOT)
 _TURNS = slice(at.TURNS, at.TURNS + at.MOST_LOOPS)
 _MOST_KEPT = 1 << 20  # bytes of a workspace that is kept: to allocate a larger one takes no more time than to clear it
 _MOST_IDLE = 8  # workspaces that are kept: as many as threads usually run at once
 _LINE = 64  # bytes of the cache: a vector across two lines costs twice as much
-_LAUNCHED = (
-    *(at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP),
-    *(at.FILL, at.FILL_STEP, at.FILL_WORD, at.FILL_WORDS, at.FILL_PITCH),
-    *(at.SEED, at.PICK, at.DEPTH, at.PATIENCE, at.SWITCHES),
+_LAUNCHED = np.array(
+    [
+        *(at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP),
+        *(at.FILL, at.FILL_STEP, at.FILL_WORD, at.FILL_WORDS, at.FILL_PITCH),
+        *(at.SEED, at.PICK, at.DEPTH, at.PATIENCE, at.SWITCHES),
+    ]
 )
 
 
@@ -170,9 +173,8 @@ class Workspace:
             memory[template.image.size : template.size] = 0
         self._used = self._fresh = True
         self._record[template.moved] += self._address
-        self._record[template.replaced] = [
-            number for array in (*params.shared, *shadow.arrays, _NO_SNAPSHOT) for number in header(array)
-        ]
+        shared = [number for array in params.shared for number in header(array)]
+        self._record[template.replaced] = [*shared, *shadow.headers, *_NO_SNAPSHOT_HEADER]
         self._configs[:, _LAUNCHED] = params.config
         long_loops = params.long_loops
         self._configs[:, at.WORK] = long_loops.work if self._is_divided else long_loops.first_pause
@@ -194,7 +196,7 @@ class Workspace:
 
         Registers and address patterns persist from part to part, as they do from batch to batch.
         """
-        finished = self._finished(first, last)
+        finished = self.finish(first, last)
         counts = self._memory[self._template.counted].copy()
         blocks, tallies, bounds, reached, margins, unwritten, checks = (
             part.of(counts) for part in self._template.tables
@@ -228,11 +230,11 @@ class Workspace:
         Returns the fraction of lanes in loops that are needed, up to the last active one; 1 without loops.
         """
         self._configs[:, at.SAMPLING], self._configs[:, at.BUDGET] = 1, iterations
-        self._finished(place, place + 1)
+        self.finish(place, place + 1)
         needed, every = self._progress[:, [at.NEEDED_LANES, at.ALL_LANES]].sum(axis=0).tolist()
         return needed / every if every else 1.0
 
-    def _finished(self, first: int, last: int) -> int:
+    def finish(self, first: int, last: int) -> int:
         """Run these workgroups with all counters at 0. Returns how many ran to their end."""
         self._configs[:, at.FIRST_WORKGROUP], self._configs[:, at.END_WORKGROUP] = first, last
         if not self._fresh:

@@ -282,6 +282,9 @@ SAMPLE_LIST_AT = SAMPLE.field("list_at", "position", "of the list of accessed ch
 SAMPLE_LISTED = SAMPLE.field("listed", "chunks", "in that list")
 SAMPLE_SOURCES_AT = SAMPLE.field("sources_at", "position", "of the sources")
 SAMPLE_SOURCES = SAMPLE.field("sources", "sources", "how many there are")
+SAMPLE_SECTOR = SAMPLE.field("sector", "words", "of a sector")
+SAMPLE_GRANULE = SAMPLE.field("granule", "words", "of a granule, which device memory moves at once")
+SAMPLE_LINE = SAMPLE.field("line", "words", "of a line")
 
 CHUNK = Table("chunk", "chunk of storage", "notes on its words", prefix="CHUNK_")
 CHUNK_LISTED = CHUNK.field("listed", "flag", "it is in the list, and has been filled")
@@ -292,10 +295,14 @@ CHUNK_SECOND = CHUNK.field("second", "bytes", "likewise of the second workgroup"
 CHUNK_SECTOR_ENTERED = CHUNK.field("sector_entered", "lines", "lines that had entered the cache when its sector did")
 CHUNK_LINE_ENTERED = CHUNK.field("line_entered", "lines", "likewise of the line that begins here")
 
-SOURCE = Table("source", "binding", "where the words of storage are copied from", prefix="SOURCE_")
+SOURCE = Table("source", "binding", "where its words are copied from, and what is accessed of it", prefix="SOURCE_")
 SOURCE_START = SOURCE.field("start", "bytes", "of its first byte in storage")
 SOURCE_BYTES = SOURCE.field("bytes", "bytes", "of the binding")
 SOURCE_ADDRESS = SOURCE.field("address", "address", "of its first byte")
+SOURCE_SECTORS = SOURCE.field("sectors", "sectors", "that the workgroups access")
+SOURCE_GRANULES = SOURCE.field("granules", "granules", "that they access")
+SOURCE_LINES = SOURCE.field("lines", "lines", "that they access")
+SOURCE_OWN = SOURCE.field("own", "granules", "that the first workgroup accesses")
 
 _FAR = 1 << 40  # beyond every difference of two numbers of 32 bits
 MARGINS = Table("margins", "watched comparison A < B or A <= B", "operands, and how close it was to the other result")

@@ -171,7 +171,8 @@ def make_watch(
 
 def no_watch() -> Watch:
     """Make the arrays of a run without watching probes."""
-    return make_watch(at.WATCHED.new(1), 1, 1, 1, make_shadow(1), make_shadow(1))
+    made = make_watch(at.WATCHED.new(1), 1, 1, 1, make_shadow(1), make_shadow(1))
+    return made._replace(races=at.RACES.new(1), loads=at.LOADS.new(1))  # each launch clears its own
 
 
 class Queue(NamedTuple):

@@ -11,15 +11,17 @@ copied from its binding before its first access.
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
 from . import instruction as field
 from . import layout as at
 from .compile.by_address import borrower, word_at
-from .compile.units import compiled, inlined, part
+from .compile.units import compiled, inlined, part, recorded
 from .kinds import INSTRUCTION, LONG, NUMBERS, PROBES, REGISTERS, WORDS
 from .memory import address_of, all_ones, shared_part
 
 _borrowed = borrower(PROBES)
+_recorded = recorded(types.Tuple((NUMBERS,)))
 _WORD = 4  # bytes
 
 
@@ -174,3 +176,38 @@ def note_cached(regs, row, config, entry, storage, workgroup, workgroups_per_bat
     found[at.MISSED] += missed
     found[at.DELAYED] += missed > 0
     found[at.EXECUTED] += last >= 0 or begin <= end
+
+
+@part(LONG, returns=LONG)
+def count_parts(address):
+    """Count the distinct sectors, granules and lines of each source that have noted words. `address`: of the header of
+    the notes, whose list of chunks and sources are in ascending order. Returns how many chunks have noted words."""
+    (sample,) = _recorded(address)
+    shift, listed = sample[at.SAMPLE_SHIFT], sample[at.SAMPLE_LIST_AT]
+    source = sample[at.SAMPLE_SOURCES_AT]
+    after = source + sample[at.SAMPLE_SOURCES] * at.SOURCE_SIZE
+    for place in range(source, after, at.SOURCE_SIZE):
+        for count in range(place + at.SOURCE_SECTORS, place + at.SOURCE_SIZE):
+            sample[count] = 0
+    sector = granule = line = own = np.int64(-1)  # the last one
+    noted = np.int64(0)
+    for place in range(listed, listed + sample[at.SAMPLE_LISTED]):
+        chunk = at.SAMPLE_SIZE + sample[place] * at.CHUNK_SIZE
+        if sample[chunk + at.CHUNK_FIRST] == 0 and sample[chunk + at.CHUNK_SECOND] == 0:
+            continue
+        noted += 1
+        begin = _WORD * (sample[place] << shift)  # bytes
+        following = source + at.SOURCE_SIZE
+        while following < after and begin >= sample[following + at.SOURCE_START]:
+            source, following = following, following + at.SOURCE_SIZE
+            sector = granule = line = own = np.int64(-1)
+        word = (begin - sample[source + at.SOURCE_START]) // _WORD
+        sample[source + at.SOURCE_SECTORS] += word // sample[at.SAMPLE_SECTOR] != sector
+        sample[source + at.SOURCE_GRANULES] += word // sample[at.SAMPLE_GRANULE] != granule
+        sample[source + at.SOURCE_LINES] += word // sample[at.SAMPLE_LINE] != line
+        sector, line = word // sample[at.SAMPLE_SECTOR], word // sample[at.SAMPLE_LINE]
+        granule = word // sample[at.SAMPLE_GRANULE]
+        if sample[chunk + at.CHUNK_FIRST] != 0:
+            sample[source + at.SOURCE_OWN] += granule != own
+            own = granule
+    return noted

@@ -109,6 +109,10 @@ class Device:
                     f"{name} of device {self.name} is {value!r}: it must be {' or '.join(map(repr, choices))}"
                 )
 
+    def __hash__(self) -> int:
+        """By name alone: each launch looks its device up, and other figures rarely tell devices apart."""
+        return hash(self.name)
+
     @property
     def predicts_times(self) -> bool:
         """Whether what the model of time needs is known: costs and the number of cores."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -185,21 +186,29 @@ class Work:
 class Prediction:
     """A predicted time in microseconds, with the bounds that hold it for 90% of the dispatches that were measured.
 
-    `parts`: the time by unit, which add up to `us`. `savings`: microseconds that a change would save, by its name.
-    `calibrated`: the costs were measured on this device; otherwise the times rank kernels, but claim nothing.
+    `parts`: the time by unit, which add up to `us`. `calibrated`: the costs were measured on this device; otherwise the
+    times rank kernels, but claim nothing.
     """
 
     us: float
     low: float
     high: float
     parts: Mapping[str, float] = field(hash=False)
-    savings: Mapping[str, float] = field(hash=False)
     calibrated: bool
+    _work: Work = field(repr=False, compare=False)
+    _device: Device = field(repr=False, compare=False)
 
     @property
     def limiter(self) -> str:
         """The unit that takes most of the time."""
         return max(self.parts, key=lambda unit: self.parts[unit])
+
+    @cached_property
+    def savings(self) -> Mapping[str, float]:
+        """The microseconds that changes would save, by the name of each; without those that save next to nothing."""
+        changed = {name: change(self._work) for name, change in CHANGES.items()}
+        saved = {name: self.us - predict(each, self._device).us for name, each in changed.items()}
+        return {name: each for name, each in saved.items() if each > WORTH * self.us}
 
 
 CHANGES = {"no bank conflicts": Work.without_conflicts, "coalesced accesses": Work.coalesced}
@@ -209,14 +218,10 @@ def predict(work: Work, device: Device) -> Prediction:
     """Predict the time of a dispatch. Raises `MissingCost` for a device whose costs are not known, ValueError for one
     without a number of cores. See `completed` for a device of which some costs were published."""
     values, cores = _costs(device)
-    time_of = model_of(values).predicted_us
-    found, by_unit = time_of(work, values, cores)
+    found, by_unit = model_of(values).predicted_us(work, values, cores)
     us, error = float(found), values["error_90"]
     parts = {name: float(part) for name, part in by_unit.items() if part > 0}
-    changed = ((name, change(work)) for name, change in CHANGES.items())
-    savings = {name: us - float(time_of(each, values, cores)[0]) for name, each in changed if each != work}
-    saved = {name: each for name, each in savings.items() if each > WORTH * us}
-    return Prediction(us, us / error, us * error, parts, saved, device.costs is not None and device.costs.calibrated)
+    return Prediction(us, us / error, us * error, parts, device.calibrated, work, device)
 
 
 def memory_levels(work: Work, device: Device) -> list[Level]:

@@ -16,17 +16,19 @@ from ..codegen.build import draft
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
-from ..machine import layout as at
 from ..models.occupancy import occupancy
 from ..models.time_model import Work
-from ..performance.chains import RegionCosts, region_costs
-from ..performance.instruction_costs import STEPS, used_atomics
+from ..performance.chains import region_costs
+from ..performance.instruction_costs import used_atomics
+from ..performance.region_sums import RegionSums, region_sums
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
 from .site import Site
 from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread, sample_workgroups
 
+_ACCESSES = ("load", "store", "atomic")
 _ALL_MISS = Misses(1.0, 1.0)
+_PACKED = Spread(1.0, 1.0, 0.0)
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
 _REDUCTIONS = _SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
@@ -37,13 +39,13 @@ _MOST_PROGRAMS = 16  # that are kept for each module
 
 @frozen
 class SampledProgram:
-    """A program that samples workgroups, the costs of its regions, and the atomic operations whose results are needed.
+    """A program that samples workgroups, the sums over its regions, and the atomic operations whose results are needed.
 
     Its basic blocks are those of any program of the dispatch.
     """
 
     program: Program
-    regions: list[RegionCosts]
+    sums: RegionSums
     used: frozenset[SourceSite]
 
 
@@ -52,37 +54,37 @@ _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], SampledProgram]] = We
 
 def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> Work:
     """Return the work of a dispatch. `rows` and `blocks`: what a run of it counted."""
-    count, grid, device = dispatch.count, prod(dispatch.grid), dispatch.device
+    count, grid, device, lanes = dispatch.count, prod(dispatch.grid), dispatch.device, dispatch.lanes
     scale = grid / max(1, count)
-    subgroups = -(-dispatch.lanes // device.subgroup_size)
+    subgroups = -(-lanes // device.subgroup_size)
     sampled = _sampled(dispatch)
-    issued, chain, longest, software, waits = _executed(sampled.regions, dispatch, blocks, count)
-    resident = max(1, occupancy(device, dispatch.lanes, dispatch.pipeline.workgroup_bytes).workgroups)
+    executed = sampled.sums.of(blocks, count, subgroups, lanes)
+    resident = max(1, occupancy(device, lanes, dispatch.pipeline.workgroup_bytes).workgroups)
     sharing = min(resident, -(-grid // (device.cores or 1)))
-    passes = _passes(rows)
-    atomics = [row for row in rows if row.atomic_turns and row.kind == "atomic"]
-    changed = frozenset(row.name or "" for row in atomics if row.space == "storage")
+    found = _accesses(rows)
+    passes = _passes([row for (_, kind), each in found.items() if kind == "load" for row in each])
+    loads, stores, atomics = (found["storage", kind] for kind in _ACCESSES)
+    own = [row for kind in ("load", "store") for row in found["workgroup", kind]]
+    turning = [row for row in atomics if row.atomic_turns]
+    changed = frozenset(row.name or "" for row in turning)
     sample = sample_workgroups(dispatch, sampled.program, sharing, changed) if grid else Sample({}, {}, {})
-    loads = [row for row in rows if row.space == "storage" and row.kind == "load"]
-    stores = [row for row in rows if row.space == "storage" and row.kind == "store"]
-    plain = [row for row in rows if row.kind in ("load", "store")]
     shares = [sample.misses.get(row.site, _ALL_MISS) for row in loads]
     misses = [row.global_sectors * share.sectors for row, share in zip(loads, shares, strict=True)]
     requested, missed = sum(row.global_sectors for row in loads), sum(misses)
     ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
     delayed = sum(row.global_requests * share.executions for row, share in zip(loads, shares, strict=True))
-    memory = _memory(dispatch, rows, sample, scale)
-    atomic_sectors, turns, of_word = _storage_atomics(atomics, sampled.used, sample, dispatch, scale)
+    memory = _memory(dispatch, [*loads, *stores, *atomics], sample, scale)
+    atomic_sectors, turns, of_word = _storage_atomics(turning, sampled.used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
     return Work(
         workgroups=grid,
         subgroups=subgroups,
         resident=resident,
-        issued={kind: scale * n for kind, n in issued.items()},
-        chain=_with_passes(chain, passes),
-        longest=_with_passes(longest, passes),
-        wavefronts=scale * sum(_wavefronts(row, row.shared_wavefronts) for row in plain),
-        ideal_wavefronts=scale * sum(_wavefronts(row, row.shared_ideal_wavefronts) for row in plain),
+        issued={kind: scale * n for kind, n in executed.issued.items()},
+        chain=_with_passes(executed.chain, passes),
+        longest=_with_passes(executed.longest, passes),
+        wavefronts=scale * sum(_wavefronts(row, row.shared_wavefronts) for row in own),
+        ideal_wavefronts=scale * sum(_wavefronts(row, row.shared_ideal_wavefronts) for row in own),
         load_lines=scale * sum(row.global_lines for row in loads),
         ideal_load_lines=scale * sum(_ideal_lines(row, width) for row in loads),
         store_lines=scale * sum(row.global_lines for row in stores),
@@ -101,12 +103,21 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         atomic_sectors=atomic_sectors,
         atomic_turns=turns,
         atomic_word_turns=of_word,
-        software={kind: scale * n for kind, n in software.items()},
-        software_chain={step: scale * n for step, n in waits.items()},
-        lanes={kind: scale * n for kind, n in _lanes(rows).items()},
-        shared_atomics=scale * sum(_shared(row, sample) for row in atomics if row.space == "storage"),
-        workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in atomics if row.space == "workgroup"),
+        software={kind: scale * n for kind, n in executed.software.items()},
+        software_chain={step: scale * n for step, n in executed.software_chain.items()},
+        lanes={f"{space}_{kind}": scale * sum(map(_words, each)) for (space, kind), each in found.items()},
+        shared_atomics=scale * sum(_shared(row, sample) for row in turning),
+        workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in found["workgroup", "atomic"]),
     )
+
+
+def _accesses(rows: Iterable[Site]) -> defaultdict[tuple[str | None, str], list[Site]]:
+    """Return the rows that access memory, by space and kind."""
+    found = defaultdict[tuple[str | None, str], list[Site]](list)
+    for row in rows:
+        if (kind := row.site.kind) in _ACCESSES:
+            found[row.site.space, kind].append(row)
+    return found
 
 
 def _sampled(dispatch: Dispatch) -> SampledProgram:
@@ -118,7 +129,8 @@ def _sampled(dispatch: Dispatch) -> SampledProgram:
     def make() -> SampledProgram:
         made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
         program = made.program()
-        return SampledProgram(program, region_costs(made.lowered, barriers=several), used_atomics(made.lowered))
+        sums = region_sums(region_costs(made.lowered, barriers=several))
+        return SampledProgram(program, sums, used_atomics(made.lowered))
 
     known = _PROGRAMS.setdefault(pipeline.module, {})
     return remember(known, (*program_key(pipeline, how), several), make, _MOST_PROGRAMS)
@@ -127,75 +139,23 @@ def _sampled(dispatch: Dispatch) -> SampledProgram:
 # ---- instructions ------------------------------------------------------------------------------------
 
 
-@frozen
-class Visits:
-    """How often a region is executed: by all subgroups, by a workgroup on average and by the one that does it most."""
-
-    subgroups: float
-    mean: float
-    longest: float
-
-
-def _executed(
-    regions: Iterable[RegionCosts], dispatch: Dispatch, blocks: NDArray[np.int64], count: int
-) -> tuple[dict[str, float], ...]:
-    """Return the instructions that all workgroups issued, the chain of one on average, and that of the longest; what a
-    software adapter executes, and the chains of all its subgroups."""
-    subgroups = -(-dispatch.lanes // dispatch.device.subgroup_size)
-    whole = Visits(float(count * subgroups), 1.0, 1.0)
-    issued, chain, longest, software, waits = (defaultdict[str, float](float) for _ in range(5))
-    visits: dict[int, Visits] = {}
-    reaches: dict[int, float] = {}  # how often subgroups execute a region that leave no branch out
-    rows = blocks.tolist()
-    for region in regions:
-        its = visits[id(region)] = _visits(region, rows, visits.get(id(region.parent), whole), count, dispatch.lanes)
-        for kind, number in region.instructions:
-            issued[kind] += number * its.subgroups
-        for step, steps in region.chain.items():
-            chain[step] += steps * its.mean
-            longest[step] += steps * its.longest
-        reached = its.subgroups if region.repeats else reaches.get(id(region.parent), whole.subgroups)
-        reaches[id(region)] = reached
-        for kind, number in region.software.items():
-            software[kind] += number * reached
-        for step, steps in region.chain.items():
-            waits[step] += steps * reached
-    chain, longest = ({step: n for step, n in its.items() if step in STEPS} for its in (chain, longest))
-    return {kind: n for kind, n in issued.items() if n}, chain, longest, software, waits
-
-
 def _shared(row: Site, sample: Sample) -> float:
     """Return the operations of a site that share a granule with one of the neighbouring workgroup."""
     found = sample.contention.get(row.name or "")
     return row.active_lanes * found.crossing if found else 0.0
 
 
-def _lanes(rows: Iterable[Site]) -> dict[str, float]:
-    """Return the words that active lanes access, by kind of access."""
-    found = defaultdict[str, float](float)
-    for row in rows:
-        if row.kind in ("load", "store", "atomic"):
-            found[f"{row.space}_{row.kind}"] += row.active_lanes * max(1, -(-row.bytes_per_lane // 4))
-    return found
+def _words(row: Site) -> int:
+    """Return the words that the active lanes of a site access."""
+    return row.active_lanes * max(1, -(-row.site.bytes_per_lane // 4))
 
 
-def _visits(region: RegionCosts, blocks: list[list[int]], parent: Visits, count: int, lanes: int) -> Visits:
-    known = region.blocks or (region.counted_by.blocks if region.counted_by else [])
-    if not known:
-        return parent
-    columns = blocks[known[0]] if len(known) == 1 else [*map(max, *(blocks[number] for number in known))]
-    executions, launched, longest = (float(columns[n]) for n in (at.EXECUTIONS, at.LAUNCHED, at.LONGEST))
-    mean = launched / max(1, count * lanes)
-    return Visits(executions, mean, max(mean, longest / lanes))
-
-
-def _passes(rows: Iterable[Site]) -> tuple[float, float]:
+def _passes(loads: Iterable[Site]) -> tuple[float, float]:
     """Return the passes that a load takes after the first, on average: wavefronts and lines."""
     wavefronts = requests = lines = asked = 0
-    for row in rows:
-        if row.kind == "load":
-            wavefronts, requests = wavefronts + row.shared_wavefronts, requests + row.shared_requests
-            lines, asked = lines + row.global_lines, asked + row.global_requests
+    for row in loads:
+        wavefronts, requests = wavefronts + row.shared_wavefronts, requests + row.shared_requests
+        lines, asked = lines + row.global_lines, asked + row.global_requests
     return max(0.0, wavefronts / max(1, requests) - 1), max(0.0, lines / max(1, asked) - 1)
 
 
@@ -203,7 +163,7 @@ def _with_passes(chain: Mapping[str, float], passes: tuple[float, float]) -> dic
     """Add the passes, after the first, that the loads of a chain wait for: wavefronts and lines."""
     wavefronts, lines = passes
     return {
-        **{step: n for step, n in chain.items() if n},
+        **chain,
         "wavefront": chain.get("workgroup_load", 0.0) * wavefronts,
         "line": chain.get("storage_load", 0.0) * lines,
     }
@@ -240,25 +200,30 @@ def _memory(dispatch: Dispatch, rows: list[Site], sample: Sample, scale: float) 
     others between them access storage: that is the reach.
     """
     footprint = moved = again = far = 0.0
-    grid, bound = prod(dispatch.grid), [each for each in dispatch.bound if each.variable.space == "storage"]
-    spreads = [sample.spreads.get(each.variable.name, Spread(1.0, 1.0, 0.0)) for each in bound]
-    once: list[float] = []
-    for each, spread in zip(bound, spreads, strict=True):
-        mine = [row for row in rows if row.name == each.variable.name]
-        used = scale * sum(row.global_sectors for row in mine) * dispatch.device.sector_bytes
-        footprint += min(len(each.data), used * spread.lines)
-        once.append(min(len(each.data), used * spread.granules))
-    for each, spread, own in zip(bound, spreads, once, strict=True):
-        mine = [row for row in rows if row.name == each.variable.name and row.kind == "store"]
-        stored, whole = sum(row.global_sectors for row in mine), sum(row.global_ideal_sectors for row in mine)
-        times = 1 + (min(1.0, 2 * (1 - whole / stored)) if stored else 0.0)
+    grid, sector_bytes = prod(dispatch.grid), dispatch.device.sector_bytes
+    found: list[tuple[float, float, float]] = []  # of a buffer: its bytes, new ones of a workgroup, how often they move
+    for each in dispatch.bound:
+        if each.variable.space == "storage":
+            mine = [row for row in rows if row.site.variable == each.variable.name]
+            spread = sample.spreads.get(each.variable.name, _PACKED)
+            used = scale * sum(row.global_sectors for row in mine) * sector_bytes
+            footprint += min(len(each.data), used * spread.lines)
+            found.append((min(len(each.data), used * spread.granules), spread.new, _moves(mine)))
+    for own, new, times in found:
         moved += own * times
-        if spread.new * grid > own > 0:
-            between = own / spread.new  # workgroups
-            its = (spread.new * grid - own) * times
+        if new * grid > own > 0:
+            between = own / new  # workgroups
+            its = (new * grid - own) * times
             again += its
-            far += its * sum(min(all_, between * other.new) for all_, other in zip(once, spreads, strict=True))
+            far += its * sum(min(most, between * other) for most, other, _ in found)
     return Memory(footprint, moved, again, far / again if again else 0.0)
+
+
+def _moves(rows: list[Site]) -> float:
+    """Return how often device memory moves what these accesses need: twice if they store parts of sectors alone."""
+    stores = [row for row in rows if row.site.kind == "store"]
+    stored, whole = sum(row.global_sectors for row in stores), sum(row.global_ideal_sectors for row in stores)
+    return 1 + (min(1.0, 2 * (1 - whole / stored)) if stored else 0.0)
 
 
 # ---- atomic operations -------------------------------------------------------------------------------
@@ -285,13 +250,14 @@ def _storage_atomics(
 
     A part serves some chunks, which are spread over the parts as by random numbers.
     """
+    if not rows:
+        return 0.0, 0.0, 0.0
     grid, sizes = prod(dispatch.grid), {bound.variable.name: len(bound.data) for bound in dispatch.bound}
     passes, again = defaultdict[str, float](float), 0.0
     for row in rows:
-        if row.space == "storage":
-            count = scale * (row.global_requests if _is_summed_up(row, used) else row.global_sectors)
-            passes[row.name or ""] += count
-            again += count * (_TURNS.get(row.site.name or "", 1) - 1)
+        count = scale * (row.global_requests if _is_summed_up(row, used) else row.global_sectors)
+        passes[row.name or ""] += count
+        again += count * (_TURNS.get(row.site.name or "", 1) - 1)
     squares = most = of_word = 0.0
     for name, count in passes.items():
         its = sample.contention.get(name, Contention(0.0, 0.0, 0.0, 1.0, 0.0))

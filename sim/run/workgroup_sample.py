@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import log2, prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
-from ..launch.sample_memory import Accessed, SampleMemory, bytes_of
+from ..launch.sample_memory import GRANULE, Accessed, Parts, SampleMemory, bytes_of
 from ..machine import layout as at
 from ..models.device import Device
 from ..models.time_model import COSTS
@@ -24,7 +22,6 @@ from .dispatch import Dispatch
 SAMPLED = frozenset(("sampled", "cached", "sectors", "lanes"))  # probes
 CHUNK = 64  # words that one part of the L2 cache serves
 _APART = 0.7  # a growth from which on the workgroups of a core have data of their own
-_GRANULE = 16  # words that device memory moves at once
 
 
 @frozen
@@ -85,18 +82,16 @@ def sample_workgroups(dispatch: Dispatch, program: Program, resident: int, chang
     how = replace(dispatch.how, chosen=np.array([middle, min(middle + 1, last)][: last + 1]), threads=1, trace=None)
     launch = Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes)
     memory.limit_cache(_cache_lines(dispatch.device, resident))
-    first, *_ = launch.run_apart(min(2, last + 1))
-    misses, accessed = _misses(launch, first), memory.accessed()
-    if last == 0:  # it has no neighbor: what two of them would access is the same
-        accessed = replace(accessed, second=accessed.first)
-    growth = _growth(accessed)
-    if growth < _APART and resident > 1 and memory.was_full:
+    first = launch.run_apart(min(2, last + 1))
+    misses = _misses(launch, first)
+    spreads = {name: _spread(parts, dispatch.device) for name, parts in memory.parts().items()}
+    contention = _contentions(memory.accessed(), changed, alone=last == 0) if changed else {}
+    if resident > 1 and memory.was_full and (growth := _growth(memory.accessed())) < _APART:
         memory.restart()
         memory.limit_cache(_cache_lines(dispatch.device, resident**growth))
-        misses = _misses(launch, *launch.run_apart(1))
+        misses = _misses(launch, launch.run_apart(1))
     memory.close()
-    contention = {name: found for name in changed if (found := _contention(accessed, name)) is not None}
-    return Sample(misses, _spreads(accessed, dispatch.device), contention)
+    return Sample(misses, spreads, contention)
 
 
 def _cache_lines(device: Device, sharing: float) -> int:
@@ -112,30 +107,19 @@ def _growth(accessed: Accessed) -> float:
     return log2(max(1.0, both / max(1, one)))
 
 
-def _spreads(accessed: Accessed, device: Device) -> dict[str, Spread]:
-    sector, line = device.sector_bytes // 4, device.line_bytes // 4
-    everywhere = _distinct(accessed.buffers, accessed.words, (sector, _GRANULE, line), len(accessed.names))
-    own = accessed.first != 0
-    (mine,) = _distinct(accessed.buffers[own], accessed.words[own], (_GRANULE,), len(accessed.names))
-    return {
-        name: Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), 4.0 * (granules - its))
-        for name, sectors, granules, lines, its in zip(accessed.names, *everywhere, mine, strict=True)
-        if sectors
-    }
+def _spread(parts: Parts, device: Device) -> Spread:
+    """Return the spread of a buffer of which two workgroups access these parts."""
+    sectors, lines = parts.sectors * device.sector_bytes, parts.lines * device.line_bytes
+    granules, own = 4 * GRANULE * parts.granules, 4 * GRANULE * parts.own
+    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), float(granules - own))
 
 
-def _distinct(
-    buffers: NDArray[np.int64], words: NDArray[np.int64], sizes: tuple[int, ...], count: int
-) -> list[list[int]]:
-    """Return, for each size, the words of each of `count` buffers in distinct parts of that size that hold any of these
-    ascending words."""
-    found: list[list[int]] = []
-    for size in sizes:
-        keys = words // size
-        is_new = np.ones(len(keys), np.bool_)
-        is_new[1:] = (keys[1:] != keys[:-1]) | (buffers[1:] != buffers[:-1])
-        found.append((size * np.bincount(buffers[is_new], minlength=count)).tolist())
-    return found
+def _contentions(accessed: Accessed, names: Iterable[str], *, alone: bool) -> dict[str, Contention]:
+    """Return the contention for each buffer that the workgroups change. `alone`: there is no second one, and what two
+    would access is the same."""
+    if alone:
+        accessed = replace(accessed, second=accessed.first)
+    return {name: found for name in names if (found := _contention(accessed, name)) is not None}
 
 
 def _contention(accessed: Accessed, name: str) -> Contention | None:
@@ -149,7 +133,7 @@ def _contention(accessed: Accessed, name: str) -> Contention | None:
     most, of_word, total = int(chunks.max()), int(both.max()), int(chunks.sum())
     collisions = float(np.sum(chunks * (chunks - 1))) / max(1, total * (total - 1))
     growth = log2(max(1.0, np.count_nonzero(both) / max(1, np.count_nonzero(one))))
-    granules = np.flatnonzero(np.diff(words // _GRANULE, prepend=-1))
+    granules = np.flatnonzero(np.diff(words // GRANULE, prepend=-1))
     mine, its = (np.add.reduceat(each.sum(axis=1, dtype=np.int64), granules) for each in (one, other))
     crossing = float(np.sum(mine * its)) / max(1, int(mine.sum()) * int(its.sum()))
     busiest = max(collisions, (most - 2 * sqrt(most)) / total)
@@ -159,19 +143,20 @@ def _contention(accessed: Accessed, name: str) -> Contention | None:
 
 def _misses(launch: Launch, outcome: Outcome) -> dict[SourceSite, Misses]:
     """Return the misses of each load, from what a workgroup counted."""
-    missed, delayed, executed, sectors = (Counter[int]() for _ in range(4))  # by site
+    found: dict[
+        int, list[int]
+    ] = {}  # by site: missed sectors, executions that wait for them, all executions and sectors
     tables = zip(launch.program.memory_probes, outcome.bounds.tolist(), outcome.tallies.tolist(), strict=False)
     for probe, counts, tally in tables:
+        its = found.setdefault(probe.site, [0, 0, 0, 0])
         if probe.kind == "cached":
-            missed[probe.site] += counts[at.MISSED]
-            delayed[probe.site] += counts[at.DELAYED]
-            executed[probe.site] += counts[at.EXECUTED]
+            its[0] += counts[at.MISSED]
+            its[1] += counts[at.DELAYED]
+            its[2] += counts[at.EXECUTED]
         elif probe.kind == "sectors":
-            sectors[probe.site] += tally[at.CHARGED]
+            its[3] += tally[at.CHARGED]
     return {
-        launch.program.sites[site]: Misses(
-            min(1.0, missed[site] / sectors[site]) if sectors[site] else 1.0, delayed[site] / count
-        )
-        for site, count in executed.items()
-        if count
+        launch.program.sites[site]: Misses(min(1.0, missed / sectors) if sectors else 1.0, delayed / executed)
+        for site, (missed, delayed, executed, sectors) in found.items()
+        if executed
     }

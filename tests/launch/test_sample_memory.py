@@ -10,7 +10,7 @@ from bankshot.sim.codegen.build import build
 from bankshot.sim.launch import device_memory, launch, sample_memory
 from bankshot.sim.launch.device_memory import make_device_memory
 from bankshot.sim.launch.launch import Launch
-from bankshot.sim.launch.sample_memory import SampleMemory, bytes_of
+from bankshot.sim.launch.sample_memory import Parts, SampleMemory, bytes_of
 from bankshot.sim.models import Cost, MeasuredCosts, get
 from bankshot.sim.run.dispatch import Dispatch
 from bankshot.sim.run.workgroup_sample import SAMPLED
@@ -92,6 +92,9 @@ def test_a_sample_accesses_what_it_accesses_in_a_copy_of_all_memory(body: str, p
         assert both.tolist() == np.flatnonzero(whole._notes_of(bound)).tolist()
         found, expected = (run.device_memory.part(bound).view(np.uint32) for run in (sampled, whole))
         assert found[both].tolist() == expected[both].tolist()
+        parts = memory.parts().get(bound.variable.name, Parts(0, 0, 0, 0))
+        assert [parts.sectors, parts.granules, parts.lines] == [len({*(both // size)}) for size in (8, 16, 32)]
+        assert parts.own == len({*(words[first] // 16)})
     memory.close()
 
 

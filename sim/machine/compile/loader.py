@@ -25,6 +25,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...disk_cache import cache_home, write
 from . import paths
@@ -32,6 +33,7 @@ from .object_files import INDEX, is_intact, writable
 from .paths import CompileError
 
 _SIM = Path(__file__).parents[2]
+_COUNT_PARTS = "sample_notes.count_parts"  # a symbol, but for the package
 _LOADING = Lock()
 # By which Numba makes other code.
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK")
@@ -65,13 +67,16 @@ def _processor() -> str:
 
 
 class Machine:
-    """The machine in memory. `address`: of `core.run`, compiled by a path; `arrays`: data type and dimensions of each
-    array that it takes; `code`: what the machine lives as long as; `files`: the object files it was loaded from."""
+    """The machine in memory, compiled by a path. `addresses`: of `core.run` and of `sample_notes.count_parts`;
+    `arrays`: data type and dimensions of each array that `core.run` takes; `code`: what the machine lives as long as;
+    `files`: the object files it was loaded from."""
 
-    def __init__(self, path: str, address: int, arrays: list[tuple[str, int]], code: object, files: list[Path]) -> None:
+    def __init__(
+        self, path: str, addresses: tuple[int, int], arrays: list[tuple[str, int]], code: object, files: list[Path]
+    ) -> None:
         self.code, self.path, self.files = code, path, files
         self._arrays = [(np.dtype(name), dimensions) for name, dimensions in arrays]
-        self._run = _by_c(address) if path == paths.PLAIN else _by_numba(address)
+        self._run, self._count_parts = map(_by_c if path == paths.PLAIN else _by_numba, addresses)
 
     def record(self, *arguments: Any) -> list[int]:
         """Arrays and records of arrays as `core.run` takes them: contiguous, of the types that it was compiled for."""
@@ -84,6 +89,12 @@ class Machine:
         """`core.run` on the record at this address, which may be called again and again, and while other threads call
         theirs. It is the caller who keeps record and arrays alive."""
         return partial(self._run, address)
+
+    def count_parts(self, notes: NDArray[np.int64]) -> int:
+        """`sample_notes.count_parts` on these notes."""
+        record = np.array(header(notes), np.int64)
+        address, _ = header(record)
+        return self._count_parts(address)
 
 
 def _by_c(address: int) -> Callable[[int], int]:
@@ -168,9 +179,11 @@ def load(folder: Path, index: dict[str, Any]) -> Machine:
     from . import llvm_engine
 
     code = llvm_engine.load(((folder / name).read_bytes() for name in index["files"]), index["needs_numba"])
-    symbol = index["files"][-1].rsplit(".", 2)[0]
+    run = index["files"][-1].rsplit(".", 2)[0]
+    package, _, _ = run.rsplit(".", 2)
+    addresses = code.get_function_address(run), code.get_function_address(f"{package}.{_COUNT_PARTS}")
     files = [folder / name for name in index["files"]]
-    return Machine(index["path"], code.get_function_address(symbol), index["arrays"], code, files)
+    return Machine(index["path"], addresses, index["arrays"], code, files)
 
 
 def verify(folder: Path, index: dict[str, Any]) -> None:

@@ -1,0 +1,56 @@
+"""Sums over regions that were put together by hand."""
+
+import numpy as np
+
+from bankshot.sim.machine import layout as at
+from bankshot.sim.performance.chains import RegionCosts
+from bankshot.sim.performance.region_sums import region_sums
+
+
+def blocks(**columns: list[int]) -> np.ndarray:
+    """Return what basic blocks counted, by the names of fields."""
+    found = np.zeros((len(columns["executions"]), at.BLOCKS_RUN.size), np.int64)
+    for name, column in columns.items():
+        found[:, getattr(at, name.upper())] = column
+    return found
+
+
+def test_a_region_is_executed_as_often_as_its_blocks_or_else_as_the_one_around_it() -> None:
+    body = RegionCosts(None, blocks=[0])
+    branch = RegionCosts(body, blocks=[1, 2])
+    part = RegionCosts(branch)  # without basic blocks
+    for each, count in ((body, 1), (branch, 10), (part, 100)):
+        each.issued["fp32"] = each.software["fp32"] = count
+        each.chain["alu"] = float(count)
+    sums = region_sums([body, branch, part])
+    counted = blocks(executions=[12, 3, 4], launched=[12 * 64, 64, 96], longest=[128, 64, 32])
+    found = sums.of(counted, 6, 2, 64)
+    assert found.issued == {"fp32": 12 + 110 * 4}
+    assert found.chain == {"alu": 2 + 110 * 96 / (6 * 64)}
+    assert found.longest == {"alu": 2 + 110 * 1.0}
+    assert found.software == {"fp32": 12 + 110 * 12}  # both sides of each branch: all 12 subgroups
+    assert found.software_chain == {"alu": 12 + 110 * 12}
+
+
+def test_a_part_of_a_loop_may_be_counted_by_another() -> None:
+    body = RegionCosts(None, blocks=[0])
+    loop = RegionCosts(body, blocks=[1], repeats=True)
+    continuing = RegionCosts(body, counted_by=loop, repeats=True)
+    continuing.software["integer"] = continuing.issued["integer"] = 1
+    sums = region_sums([body, loop, continuing])
+    found = sums.of(blocks(executions=[2, 30]), 1, 2, 64)
+    assert found.issued == found.software == {"integer": 30}
+
+
+def test_a_program_without_basic_blocks_is_executed_by_every_subgroup() -> None:
+    region = RegionCosts(None)
+    region.issued["fp32"] = 3
+    sums = region_sums([region])
+    found = sums.of(blocks(executions=[]), 5, 2, 64)
+    assert found.issued == {"fp32": 3 * 5 * 2}
+    assert found.chain == {}
+
+
+def test_a_program_without_costs_executes_nothing() -> None:
+    found = region_sums([RegionCosts(None, blocks=[0])]).of(blocks(executions=[10]), 5, 2, 64)
+    assert (found.issued, found.chain, found.software) == ({}, {}, {})
