@@ -148,7 +148,7 @@ def _together(block: list[Ins], tile: _Tile) -> list[Ins] | None:
 
 
 def _defer_sums(code: Code, tiles: list[_Tile]) -> None:
-    """Number the sums, and defer to the end of their loop the additions to those that nothing else in it touches."""
+    """Number the sums, and defer additions to the end of the outermost loop in which nothing else touches their sums."""
     numbers: dict[tuple[Any, ...], int] = {}
     ends: set[int] = set()
     for each in tiles:
@@ -156,13 +156,14 @@ def _defer_sums(code: Code, tiles: list[_Tile]) -> None:
         each.head.dest = numbers.setdefault(key, len(numbers))
     for each in tiles:
         position = next(i for i, ins in enumerate(code.instructions) if ins is each.head)
+        own = {id(ins) for other in tiles if other.head.dest == each.head.dest for ins in other.all}
+        sums = {reg for ins in each.sums for reg in written(ins)}
         around = [loop for loop in code.loops if loop[0] <= position <= loop[1]]
-        if around:
-            first, last = min(around, key=lambda loop: loop[1] - loop[0])
-            own = {id(ins) for other in tiles if other.head.dest == each.head.dest for ins in other.all}
-            if _can_defer(code, first, last, own, {reg for ins in each.sums for reg in written(ins)}):
+        for first, last in sorted(around, key=lambda loop: loop[0] - loop[1]):  # the outermost first
+            if _can_defer(code, first, last, own, sums):
                 each.head.e = 1
                 ends.add(last + 1)
+                break
     replace(code, [(i, [Ins(op.ADD_UP), ins] if i in ends else [ins]) for i, ins in enumerate(code.instructions)])
 
 
@@ -171,6 +172,4 @@ def _can_defer(code: Code, first: int, last: int, own: set[int], sums: set[Reg])
     if any(first <= at <= last and not first <= label.position <= last + 1 for at, label in code.jumps):
         return False
     inner = code.instructions[first : last + 1]
-    return all(
-        id(i) in own or (i.op not in (op.BARRIER, op.HALT) and not sums.intersection(i.registers())) for i in inner
-    )
+    return all(id(i) in own or (i.op != op.HALT and not sums.intersection(i.registers())) for i in inner)

@@ -118,6 +118,33 @@ def test_sums_that_form_tiles(name):
     assert run.outputs["y"].tobytes() == alone.tobytes()
 
 
+STAGED = f"""
+var<workgroup> w: array<f32, 256>;
+{BODY.replace("32", "64", 1)} {FOUR}
+for (var j = 0u; j < 3u; j++) {{
+    for (var n = i; n < 256u; n += 64u) {{ w[n] = x[n] + f32(j); }}
+    workgroupBarrier();
+    {LOOP} {STEP.replace("x[", "w[")} {SUMS} }}
+    workgroupBarrier();
+}}
+"""
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "subgroup-serial", "reversed"])
+@pytest.mark.parametrize(("seen", "deferred"), [("", True), ("w[i] = s2; workgroupBarrier();", False)])
+def test_sums_wait_across_the_barriers_of_a_loop_around(seen, deferred, schedule):
+    """Of the loops in which nothing else touches the sums, the outermost one decides when they are added up."""
+    x = np.random.default_rng(3).standard_normal(256).astype(np.float32)
+    bindings = {"x": x, "y": np.zeros(256, np.float32), "turns": np.uint32(40)}
+    text = f"{HEAD} {STAGED.strip()[:-1]} {seen} }} {OUT} }}"
+    run = bankshot.simulate(text, grid=1, bindings=bindings, device="nvidia", probes="none", schedule=schedule)
+    what = run.program.code[:, field.OP].tolist()
+    (added,) = (at for at, each in enumerate(what) if each == op.ADD_UP)
+    assert (added > max(at for at, each in enumerate(what) if each == op.BARRIER)) == deferred
+    alone = run._dispatch.run(frozenset(), passes=ALONE)[0].outputs()["y"]
+    assert run.outputs["y"].tobytes() == alone.tobytes()
+
+
 def test_tiles_match_numpy():
     x = np.random.default_rng(2).standard_normal(256).astype(np.float32)
     bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
