@@ -148,7 +148,7 @@ def _together(block: list[Ins], tile: _Tile) -> list[Ins] | None:
 
 
 def _defer_sums(code: Code, tiles: list[_Tile]) -> None:
-    """Number the sums, and defer additions to the end of the outermost loop in which nothing else touches their sums."""
+    """Number the sums, and defer additions to the end of the outermost loop where nothing else touches their sums."""
     numbers: dict[tuple[Any, ...], int] = {}
     ends: set[int] = set()
     for each in tiles:
