@@ -56,7 +56,7 @@ def points(name: str, items: Iterable[Item]) -> Iterator[tuple[Timed, Point]]:
 def timed_point(item: Item, device: str, us: float) -> Point:
     """The work of a dispatch on a device, which took `us` microseconds."""
     run = bankshot.simulate(
-        item.wgsl,
+        bankshot.check(item.wgsl, uniformity="warning"),
         entry=item.entry,
         grid=item.grid,
         bindings=item.bindings,
