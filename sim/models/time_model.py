@@ -28,6 +28,7 @@ _HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as 
 _PIPELINES = ("issue", "special functions")
 _OF_PIPELINES = 6  # the p of the norm of their times
 _ALONE = 0.5  # of the time that the longest workgroup takes beyond the mean: how long it runs on after the others
+_LINE_SECTORS = 4  # of a line of a function-space array
 _AROUND_L2 = 11  # how steep the step is at the size of the L2 cache, as chains of loads through buffers show it
 WORTH = 0.005  # of the time: less is no saving
 
@@ -149,6 +150,7 @@ class Work:
     missed_lines: float  # of loads, of which sectors miss the core's cache
     load_sectors: float  # that miss the core's cache
     ideal_load_sectors: float
+    local_lines: float  # of arrays of function space, that the core's cache does not hold
     store_sectors: float
     ideal_store_sectors: float
     footprint: float
@@ -330,7 +332,8 @@ def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
 def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     stores = work.store_sectors * costs["l2_store_sector"] + work.store_lines * costs["l2_store_line"]
     loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
-    return _share(work, cores) * (loads + stores)
+    local = work.local_lines * (_LINE_SECTORS * costs["l2_store_sector"] + costs["l2_store_line"])
+    return _share(work, cores) * (loads + stores + local)
 
 
 def _beyond_l2(bytes: float, costs: Mapping[str, float]) -> float:

@@ -34,6 +34,7 @@ from .instruction_costs import (
     is_predicated,
     needed_values,
     operands,
+    variable_slots,
 )
 
 _CYCLES_OF = {**STEPS, **STEPS_OF_SOFTWARE}
@@ -110,6 +111,7 @@ class _Walk:
         self._sites = lowered.sites.rows
         self._needed = needed_values(lowered.body)
         self._copied = copied_slots(lowered.body)
+        self._variables = variable_slots(lowered.body)
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
         self.found: list[RegionCosts] = []
@@ -189,6 +191,8 @@ class _Walk:
             case ir.Set(slot=slot, value=value):
                 if id(slot) in self._copied:
                     self._issue(item, STORE_OF_LOCAL, [], costs, now)
+                elif id(slot) in self._variables:
+                    self._stored_where(costs).issued["local"] += slot.rows
                 self._ready[id(slot)] = done = self._after([value], Moment())
                 return now, done
             case ir.Load() | ir.Store():
@@ -213,6 +217,16 @@ class _Walk:
             case _:
                 pass
         return now, now
+
+    def _stored_where(self, costs: RegionCosts) -> RegionCosts:
+        """Return where a variable gets its first values: compilers move that to the start of the program, before any
+        branch, unless it is in a loop."""
+        around: RegionCosts | None = costs
+        while around is not None:
+            if around.repeats:
+                return costs
+            around = around.parent
+        return self.found[0]
 
     def _value(self, value: ir.Value, costs: RegionCosts, now: Moment) -> None:
         if id(value) not in self._needed:

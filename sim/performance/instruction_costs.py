@@ -52,6 +52,7 @@ ISSUED = (
 _LANES = 32  # of a subgroup
 _SECTORS = 4  # of a line
 
+_IN_REGISTERS = 16  # elements of an array variable, at most
 _MINUS_ONE = 0xFFFFFFFF  # uint32 bits
 _PREDICATED = 8  # instructions
 _SIMPLE = (ir.Value, ir.Set, ir.Load, ir.Store, ir.Count)
@@ -180,8 +181,10 @@ def executed_in_software(item: ir.Item, cost: InstructionCost) -> tuple[tuple[st
             return ((cost.issued, len(words)),)
         case ir.Value(op=op) if cost.issued == "special":
             return _FUNCTIONS.get(op.rpartition("_")[0], (("exp", 1), ("fp32", 8)))
-        case ir.Pick() | ir.Put():
-            return ((cost.issued, 1),)
+        case ir.Pick(index=index):
+            return (("local" if index.uniform else "local_scattered", 1),)
+        case ir.Put(index=index):
+            return (("local" if index.uniform else "local_scattered_store", 1),)
         case _:
             return ((cost.issued, cost.times), ("fp32", cost.arithmetic), ("integer", cost.integer))
 
@@ -219,16 +222,39 @@ def copied_slots(body: ir.Region) -> frozenset[int]:
     No index selects a register, so a driver copies such an array to memory each time. That it does is inferred from
     times on an H200, which predictions come closer to with it, but do not with components of vectors.
     """
-    indexed = (item.block for item in ir.items_of(body) if isinstance(item, ir.Pick))
-    return frozenset(id(slot) for block in indexed if block.copied for slot in block.slots)
+    return frozenset(id(slot) for block in _indexed(body) if block.copied for slot in block.slots)
+
+
+def variable_slots(body: ir.Region) -> frozenset[int]:
+    """Return the identities of the slots of array variables that are indexed at run time, and so are in memory."""
+    return frozenset(id(slot) for block in _indexed(body) if _is_array_variable(block) for slot in block.slots)
+
+
+def local_words(body: ir.Region) -> int:
+    """Return the words of memory of each invocation that its arrays of function space take."""
+    return sum(block.rows for block in _indexed(body) if block.copied or _is_array_variable(block))
+
+
+def _indexed(body: ir.Region) -> list[ir.Block]:
+    """Return the variables that are indexed at run time."""
+    found = {id(item.block): item.block for item in ir.items_of(body) if isinstance(item, ir.Pick | ir.Put)}
+    return list(found.values())
+
+
+def _is_array_variable(block: ir.Block) -> bool:
+    """Whether a variable is in memory. On an H200, up to 16 words that are indexed at run time are not."""
+    return not block.copied and block.rows > _IN_REGISTERS
 
 
 def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> InstructionCost:
     """Return the cost of an access to an array of function space, at an index that is known at run time.
 
     Memory interleaves the arrays of a subgroup's lanes: an element of all lanes is a line. Lanes with indices of their
-    own access as many lines as the array has elements, at most one each; their stores write a sector each.
+    own access as many lines as the array has elements, at most one each; their stores write a sector each. Of a short
+    variable, which is in registers, each element is selected or not in its turn.
     """
+    if not block.copied and not _is_array_variable(block):
+        return InstructionCost("comparison", "issue" if stores else "alu", times=block.rows)
     if index.uniform:
         return STORE_OF_LOCAL if stores else InstructionCost("local", "local")
     if stores:

@@ -16,15 +16,16 @@ from ..codegen.build import draft
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
+from ..models.device import Device
 from ..models.occupancy import occupancy
 from ..models.time_model import Work
 from ..performance.chains import region_costs
-from ..performance.instruction_costs import used_atomics
+from ..performance.instruction_costs import local_words, used_atomics
 from ..performance.region_sums import RegionSums, region_sums
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
 from .site import Site
-from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread, sample_workgroups
+from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread, cache_lines, sample_workgroups
 
 _ACCESSES = ("load", "store", "atomic")
 _ALL_MISS = Misses(1.0, 1.0)
@@ -39,7 +40,8 @@ _MOST_PROGRAMS = 16  # that are kept for each module
 
 @frozen
 class SampledProgram:
-    """A program that samples workgroups, the sums over its regions, and the atomic operations whose results are needed.
+    """A program that samples workgroups, the sums over its regions, the atomic operations whose results are needed, and
+    the words that arrays of function space take of each invocation.
 
     Its basic blocks are those of any program of the dispatch.
     """
@@ -47,6 +49,7 @@ class SampledProgram:
     program: Program
     sums: RegionSums
     used: frozenset[SourceSite]
+    local_words: int
 
 
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], SampledProgram]] = WeakKeyDictionary()
@@ -92,6 +95,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         missed_lines=scale * sum(row.global_lines * share.sectors for row, share in zip(loads, shares, strict=True)),
         load_sectors=scale * missed,
         ideal_load_sectors=scale * ideal,
+        local_lines=scale * _local_lines(executed.issued, sampled.local_words * subgroups * sharing, device),
         store_sectors=scale * sum(row.global_sectors for row in stores),
         ideal_store_sectors=scale * sum(row.global_ideal_sectors for row in stores),
         footprint=memory.footprint,
@@ -130,13 +134,23 @@ def _sampled(dispatch: Dispatch) -> SampledProgram:
         made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
         program = made.program()
         sums = region_sums(region_costs(made.lowered, barriers=several))
-        return SampledProgram(program, sums, used_atomics(made.lowered))
+        return SampledProgram(program, sums, used_atomics(made.lowered), local_words(made.lowered.body))
 
     known = _PROGRAMS.setdefault(pipeline.module, {})
     return remember(known, (*program_key(pipeline, how), several), make, _MOST_PROGRAMS)
 
 
 # ---- instructions ------------------------------------------------------------------------------------
+
+
+def _local_lines(issued: Mapping[str, float], lines: int, device: Device) -> float:
+    """Return the lines of arrays of function space that the core's cache does not hold. `lines`: of all that share it.
+
+    An element of all lanes of a subgroup is a line.
+    """
+    kept = min(1.0, cache_lines(device, 1) / max(1, lines))
+    stored = issued.get("local_scattered_store", 0.0) / (device.line_bytes // device.sector_bytes)
+    return (1 - kept) * (issued.get("local", 0.0) + issued.get("local_scattered", 0.0) + stored)
 
 
 def _shared(row: Site, sample: Sample) -> float:

@@ -81,20 +81,20 @@ def sample_workgroups(dispatch: Dispatch, program: Program, resident: int, chang
     memory = SampleMemory(dispatch.bound, dispatch.device)
     how = replace(dispatch.how, chosen=np.array([middle, min(middle + 1, last)][: last + 1]), threads=1, trace=None)
     launch = Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes)
-    memory.limit_cache(_cache_lines(dispatch.device, resident))
+    memory.limit_cache(cache_lines(dispatch.device, resident))
     first = launch.run_apart(min(2, last + 1))
     misses = _misses(launch, first)
     spreads = {name: _spread(parts, dispatch.device) for name, parts in memory.parts().items()}
     contention = _contentions(memory.accessed(), changed, alone=last == 0) if changed else {}
     if resident > 1 and memory.was_full and (growth := _growth(memory.accessed())) < _APART:
         memory.restart()
-        memory.limit_cache(_cache_lines(dispatch.device, resident**growth))
+        memory.limit_cache(cache_lines(dispatch.device, resident**growth))
         misses = _misses(launch, launch.run_apart(1))
     memory.close()
     return Sample(misses, spreads, contention)
 
 
-def _cache_lines(device: Device, sharing: float) -> int:
+def cache_lines(device: Device, sharing: float) -> int:
     """Return the lines of a core's cache that are one workgroup's of `sharing`."""
     known = device.costs.costs.get("cache_bytes") if device.costs else None
     size = known.value if known else COSTS["cache_bytes"][1]

@@ -169,5 +169,15 @@ def test_a_compare_exchange_passes_its_sectors_twice() -> None:
     assert twice.atomic_turns == once.atomic_turns
 
 
+@pytest.mark.parametrize(("words", "beyond"), [(100, False), (4000, True)])
+def test_arrays_of_function_space_leave_the_cache_if_they_are_large(words: int, beyond: bool) -> None:
+    """Of six workgroups of 64 lanes on 132 cores, each has a cache of 192 KiB."""
+    found = work(f"var own: array<f32, {words}>; own[u32(x[i])] = 1.0; y[g] = own[u32(x[0])];")
+    lines = 6 * 2 * words
+    assert found.issued["local"] >= lines
+    assert (found.local_lines > 0.8 * lines) == beyond
+    assert (found.local_lines == 0) == (not beyond)
+
+
 def test_a_sample_stands_for_all_workgroups() -> None:
     assert work("y[g] = x[g];", grid=60, workgroups=6).load_lines == work("y[g] = x[g];", grid=60).load_lines
