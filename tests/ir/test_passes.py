@@ -30,7 +30,7 @@ SHADERS = Path(__file__).parents[2] / "shaders"
 COUNTERS = [field.name for field in fields(Counters)]
 DEVICES = ("lavapipe", "nvidia")  # one that rounds products and sums apart, and one that contracts them
 CHOSEN = st.sets(st.sampled_from(sorted(PASSES))).map(frozenset)
-SETTINGS = settings(max_examples=25, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=15, deadline=None, derandomize=True)
 
 
 def simulate(passes, module, **given):
@@ -76,9 +76,12 @@ def test_representative_workgroups_run_with_the_same_passes():
     assert len(done.program.code) > len(expected.program.code)
 
 
-@pytest.mark.parametrize("make", [integer_program, float_program])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("make", "seed"),
+    [*((integer_program, seed) for seed in (2, 4, 6)), *((float_program, seed) for seed in (4, 10, 12))],
+)
 def test_each_pass_may_be_off(make, seed):
+    """For programs that most passes change, and that take little time."""
     module, given = make(seed)
     assert_alike(module, [*without_each(), frozenset()], device="lavapipe", **given)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,28 +27,34 @@ class Lanes(dict[int, Any]):
 
     every: dict[int, Any]
 
+    def __init__(self, active: dict[int, Any]) -> None:
+        super().__init__(active)
+        self._folded: dict[Any, dict[int, tuple[Any, Any]]] = {}
+
+    def folded(self, combine: Callable[[Any, Any], Any]) -> dict[int, tuple[Any, Any]]:
+        """For each active lane, the values of those before it, combined in lane order, and with its own. None where
+        there are none before it."""
+        if combine not in self._folded:
+            through = list(accumulate((self[k] for k in sorted(self)), combine))
+            self._folded[combine] = dict(zip(sorted(self), zip([None, *through], through, strict=False), strict=True))
+        return self._folded[combine]
+
 
 Model = Callable[[Lanes, int, int], Any]  # the value that one active lane gets; the last is its argument
 
 
-def fold(combine: Callable[[Any, Any], Any], lanes: Lanes, below: int) -> Any:
-    """The values of the lanes below a limit, combined in lane order; None where there are none."""
-    values = [lanes[k] for k in sorted(lanes) if k < below]
-    return reduce(combine, values) if values else None
-
-
 def whole(combine: Callable[[Any, Any], Any]) -> Model:
-    return lambda lanes, lane, argument: fold(combine, lanes, 1 << 32)
+    return lambda lanes, lane, argument: lanes.folded(combine)[max(lanes)][1]
 
 
 def inclusive(combine: Callable[[Any, Any], Any]) -> Model:
-    return lambda lanes, lane, argument: fold(combine, lanes, lane + 1)
+    return lambda lanes, lane, argument: lanes.folded(combine)[lane][1]
 
 
 def exclusive(combine: Callable[[Any, Any], Any], first: int) -> Model:
     def model(lanes: Lanes, lane: int, argument: int) -> Any:
-        found = fold(combine, lanes, lane)
-        return first if found is None else found
+        before, _ = lanes.folded(combine)[lane]
+        return first if before is None else before
 
     return model
 
