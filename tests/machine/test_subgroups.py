@@ -106,8 +106,8 @@ def expected(model: Model, x: Any, y: Any, active: Any, size: int, workgroup: in
             last = min(first + size, start + workgroup)
             lanes = Lanes({i - first: x[i] for i in range(first, last) if active[i]})
             lanes.every = dict(enumerate(x[first:last]))
-            for lane in lanes:
-                with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"):
+                for lane in lanes:
                     out[first + lane] = model(lanes, lane, int(y[first + lane]))
     return out
 
@@ -146,8 +146,9 @@ CASES += [(e, m, k) for e, m in BITWISE.items() for k in ("i32", "u32")]
 
 @pytest.mark.parametrize(("expression", "model", "kind"), CASES, ids=lambda c: c if isinstance(c, str) else "")
 def test_every_operation_on_some_of_the_lanes(expression: str, model: Model, kind: str) -> None:
+    """In every shape for one kind of float and one of integer; in the first and the last for the other two."""
     rng = np.random.default_rng(len(expression))
-    for size, workgroup, groups in SHAPES:
+    for size, workgroup, groups in SHAPES if kind in ("f32", "u32") else SHAPES[::5]:
         count = workgroup * groups
         x, y = numbers(rng, kind, count), rng.integers(0, size + 3, count, np.uint32)
         for share in (1.0, 0.6):
