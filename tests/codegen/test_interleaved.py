@@ -5,13 +5,10 @@ Bankshot interleaves where it estimates a gain; most tests here interleave every
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import bankshot
-from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.threads import THREADS
@@ -20,8 +17,8 @@ from tests.analysis.test_tail_lanes import BEFORE, NUMBERS, SEEN, checked, simul
 from tests.ir.test_passes import simulate as simulate_with
 from tests.ir.test_passes import told
 from tests.programs_made import random_programs as rp
+from tests.programs_made.project_kernels import project_kernels
 
-SHADERS = Path(__file__).parents[2] / "shaders"
 SIDE_BY_SIDE = ALL - {"interleaved"}
 ALONE = "a shuffle", "votes", "atomics", "unwritten memory"  # bodies in which lanes, or workgroups, see each other
 
@@ -83,7 +80,7 @@ def test_random_programs_are_interleaved(always_interleaved: None) -> None:
     assert sum(interleaved) > 10
 
 
-KERNELS = {f"{plan.kernel.path.stem}-{plan.kernel.name}": plan for plan in plans([SHADERS], Request())}
+KERNELS = {f"{plan.kernel.path.stem}-{plan.kernel.name}": plan for plan in project_kernels()}
 
 
 @pytest.mark.usefixtures("always_interleaved")

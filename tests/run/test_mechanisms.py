@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bankshot
-from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim import mechanisms
 from bankshot.sim.launch import partition, run_history
@@ -21,9 +19,9 @@ from bankshot.sim.run import dispatch
 from tests.findings.test_random_accesses import make, make_on_one_word
 from tests.findings.test_random_accesses import run as run_steps
 from tests.launch.test_shadow_blocks import run_with as accesses
+from tests.programs_made.project_kernels import project_kernels
 
-SHADERS = Path(__file__).parents[2] / "shaders"
-KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}
+KERNELS = {plan.kernel.name: plan.kernel for plan in project_kernels()}
 # One lane of a workgroup loops over all, which sixteen interleaved workgroups do sixteen times as fast.
 LEADER = """
 @group(0) @binding(0) var<storage, read> x: array<f32>;
