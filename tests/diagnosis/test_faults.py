@@ -13,11 +13,14 @@ from bankshot.oracle.audit import Audit, Options, audit
 from bankshot.oracle.manifests.cases import Request, plans
 
 SHADERS = Path(__file__).parents[2] / "shaders"
+MANIFESTS = {plan.kernel.name: plan.kernel.path.relative_to(SHADERS) for plan in plans([SHADERS], Request())}
 FAULTS = tomllib.loads((Path(__file__).parent / "faults.toml").read_text(encoding="utf-8"))["fault"]
 
 
 def run(folder: Path, fault: dict, update: bool) -> Audit:
-    (plan,) = plans([folder], Request(kernel=fault["kernel"], dims=fault.get("shape", {}), sweep=False))
+    (plan,) = plans(
+        [folder / MANIFESTS[fault["kernel"]]], Request(kernel=fault["kernel"], dims=fault.get("shape", {}), sweep=False)
+    )
     case = plan.kernel.case(replace(plan.shapes[0], golden="outputs"))
     return audit(case, Options(device=fault.get("device", "nvidia"), gpu=False, update=update))
 

@@ -136,7 +136,7 @@ def numbers(rng: np.random.Generator, kind: str, count: int) -> Any:
     return rng.integers(0, 1 << 32, count, np.uint32).view(DTYPES[kind])
 
 
-def run(wgsl: str, size: int, groups: int, out: Any, **bindings: Any) -> Any:
+def run(wgsl: str | bankshot.Module, size: int, groups: int, out: Any, **bindings: Any) -> Any:
     return bankshot.simulate(wgsl, grid=groups, bindings={**bindings, "out": out}, device=device(size)).outputs["out"]
 
 
@@ -151,10 +151,10 @@ def test_every_operation_on_some_of_the_lanes(expression: str, model: Model, kin
     for size, workgroup, groups in SHAPES if kind in ("f32", "u32") else SHAPES[::5]:
         count = workgroup * groups
         x, y = numbers(rng, kind, count), rng.integers(0, size + 3, count, np.uint32)
+        module = bankshot.check(kernel(f"if (on[g] == 1) {{ out[g] = {expression}; }}", workgroup, kind))
         for share in (1.0, 0.6):
             on = (rng.random(count) < share).astype(np.uint32)
-            wgsl = kernel(f"if (on[g] == 1) {{ out[g] = {expression}; }}", workgroup, kind)
-            got = run(wgsl, size, groups, np.zeros_like(x), xs=x, ys=y, on=on)
+            got = run(module, size, groups, np.zeros_like(x), xs=x, ys=y, on=on)
             want = expected(model, x, y, on, size, workgroup)
             np.testing.assert_array_equal(got, want, f"{size} lanes, {workgroup} invocations")
 
