@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import source_of
 from bankshot.sim import dump
 from bankshot.sim.codegen.program_text import TEMPLATES
@@ -17,6 +16,7 @@ from bankshot.sim.ir.dump import literal
 from bankshot.sim.machine import opcodes
 from bankshot.sim.run.prepared import dispatch_of, dump_stage
 from bankshot.sim.wgsl.check.check_module import check
+from tests.programs_made.project_kernels import project_kernels
 
 ROOT = Path(__file__).parent.parent
 FILES = Path(__file__).parent / "files" / "dump"
@@ -62,7 +62,7 @@ def test_the_machine_stage_has_units_and_arrays():
 
 
 def kernels():
-    return [pytest.param(plan, id=plan.kernel.name) for plan in plans([ROOT / "shaders"], Request())]
+    return [pytest.param(plan, id=plan.kernel.name) for plan in project_kernels()]
 
 
 @pytest.mark.parametrize("plan", kernels())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -193,9 +194,14 @@ def room_of(module: str) -> str | None:
     return parts[0] if parts[0] == PACKAGE or len(parts) == 1 else ".".join(parts[:2])
 
 
-def imports(path: Path, *, for_types: bool = True) -> Iterator[str]:
+@cache  # reading a file takes longer than what each use does with its imports
+def imports(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
     """Every module that a file imports, anywhere in it; Bankshot's own without the leading `bankshot.`. `for_types`:
     with what it imports under `if TYPE_CHECKING` only."""
+    return tuple(_imports(path, for_types))
+
+
+def _imports(path: Path, for_types: bool) -> Iterator[str]:
     package = module_of(path).split(".") if path.name == "__init__.py" else module_of(path).split(".")[:-1]
     package = package if package[0] == PACKAGE else [PACKAGE, *package]
     tree = ast.parse(path.read_text(encoding="utf-8"))

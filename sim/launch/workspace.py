@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, count
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -98,18 +99,20 @@ class Template:
         counted = [probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins]
         counted += [watch.unwritten, probes.checks]
         shared = [storage, order, probes.writers, probes.touched, *watch.storage, snapshot]
+        used = [_used(array) for array in arrays]
         others = [i for i in range(len(arrays)) if i not in {code, *shared, *counted}]
+        others.sort(key=lambda i: arrays[i].nbytes - used[i])  # those with many zeros at their end last
         fields = np.array(machine().record(*arguments), np.int64)
         self._code = arrays[code]  # its address is in the record
-        self.record, *parts = _placed([fields, *(arrays[i] for i in (*counted, *_zeros_last(arrays, others)))])
-        part = dict(zip((*counted, *_zeros_last(arrays, others)), parts, strict=True))
+        self.record, *parts = _placed([fields, *(arrays[i] for i in (*counted, *others))])
+        part = dict(zip((*counted, *others), parts, strict=True))
         self.size = _end(parts[-1])
         ends = list(accumulate(1 + array.ndim for array in arrays))
         headers = [end - 1 - array.ndim for end, array in zip(ends, arrays, strict=True)]
         self.moved = np.array([headers[i] for i in part])  # positions of addresses of arrays in this memory
         fields[self.moved] = [each.start for each in part.values()]
         self.replaced = np.array([place for i in shared for place in range(headers[i], ends[i])])
-        self.image = _image([(self.record, fields), *((part[i], arrays[i]) for i in part)])
+        self.image = _image([(self.record, fields, fields.nbytes), *((part[i], arrays[i], used[i]) for i in part)])
         self.counted = slice(part[probes.blocks].start, _end(part[counted[-1]]))
         first = self.counted.start
         self.tables = [Part(part[i].start - first, part[i].shape, part[i].kind) for i in counted]
@@ -299,11 +302,6 @@ def _numbered(arguments: Any, numbers: Iterator[int]) -> Any:
     return type(record)(*made) if hasattr(record, "_fields") else tuple(made)
 
 
-def _zeros_last(arrays: list[NDArray[Any]], numbers: list[int]) -> list[int]:
-    """Sort arrays by the zeros at their end, so that the image is small."""
-    return sorted(numbers, key=lambda i: arrays[i].nbytes - _used(arrays[i]))
-
-
 def _used(array: NDArray[Any]) -> int:
     """Return the bytes of an array up to its last item that is not zero."""
     places = np.flatnonzero(array)
@@ -321,14 +319,13 @@ def _placed(arrays: list[NDArray[Any]]) -> list[Part]:
 
 
 def _end(part: Part) -> int:
-    size = int(np.prod(part.shape)) * part.kind.itemsize
+    size = prod(part.shape) * part.kind.itemsize
     return part.start + -(-size // _LINE) * _LINE
 
 
-def _image(arrays: list[tuple[Part, NDArray[Any]]]) -> NDArray[np.uint8]:
-    """Return the bytes of all arrays, up to the last one that is not zero."""
-    image = np.zeros(max(part.start + _used(array) for part, array in arrays if array.any()), np.uint8)
-    for part, array in arrays:
-        used = array.ravel().view(np.uint8)[: _used(array)]
-        image[part.start : part.start + used.size] = used
+def _image(arrays: list[tuple[Part, NDArray[Any], int]]) -> NDArray[np.uint8]:
+    """Return the bytes of all arrays, of which so many are used, up to the last one that is not zero."""
+    image = np.zeros(max(part.start + used for part, _, used in arrays if used), np.uint8)
+    for part, array, used in arrays:
+        image[part.start : part.start + used] = array.ravel().view(np.uint8)[:used]
     return image

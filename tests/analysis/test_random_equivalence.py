@@ -3,16 +3,14 @@ the workgroup, and every kernel of shaders/."""
 
 import random
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bankshot
-from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
+from tests.programs_made.project_kernels import project_kernels
 
-SHADERS = Path(__file__).parents[2] / "shaders"
 SIZE = 1 << 12
 PROGRAM = """
 struct Dims {{ a: u32, b: u32, c: u32 }}
@@ -117,16 +115,11 @@ def test_random_programs_count_alike_by_classes(start):
     assert how["classes"] >= 3, how
 
 
-def quick_cases():
-    """The quick shape with the most workgroups, of each kernel."""
-    for plan in plans([SHADERS], Request()):
-        quick = [plan.case(shape) for shape in plan.shapes if shape.cost == "quick"]
-        yield max(quick, key=lambda case: np.prod(case.grid))
-
-
-@pytest.mark.parametrize("case", list(quick_cases()), ids=lambda case: case.kernel.name)
-def test_kernels_count_alike_by_classes(case):
-    kernel = case.kernel
+@pytest.mark.parametrize("plan", project_kernels(), ids=lambda plan: plan.kernel.name)
+def test_kernels_count_alike_by_classes(plan):
+    """In the quick shape with the most workgroups."""
+    quick = [plan.case(shape) for shape in plan.shapes if shape.cost == "quick"]
+    case, kernel = max(quick, key=lambda case: np.prod(case.grid)), plan.kernel
     done = bankshot.simulate(
         check_module(kernel),
         entry=kernel.entry,

@@ -100,7 +100,9 @@ def test_without_scipy_the_message_says_what_to_install(tmp_path: Path, monkeypa
         raise fit.NoSciPy("calibrating needs SciPy: pip install 'bankshot[calibrate]'")
 
     monkeypatch.setattr(fit, "_least_squares", missing)
-    code, output = calibrate(str(tmp_path / "mine.toml"), "--adapter", "llvmpipe", "--scale", "0.2", "--rounds", "1")
+    code, output = calibrate(
+        str(tmp_path / "mine.toml"), "--adapter", "llvmpipe", "--cores", "2", "--scale", "0.2", "--rounds", "1"
+    )
     assert code == 2
     assert "bankshot[calibrate]" in output
 

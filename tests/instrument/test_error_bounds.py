@@ -89,7 +89,7 @@ def test_each_operation_on_what_is_exact_and_what_is_not(name, kind):
             assert_holds(done, computed(tree, Legal(kind, share, 1), a=a, b=b), (written(tree), share))
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6))
 def test_random_control_flow_that_another_rounding_may_take_another_way(seed):
     body = Maker(seed).program()

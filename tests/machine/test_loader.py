@@ -102,10 +102,15 @@ def test_code_that_calls_numbas_helpers_is_loaded_with_numba(copy):
     assert "numba" in loaded
 
 
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [*((UNIT, each) for each in (GONE, CHANGED)), *((object_files.INDEX, each) for each in (SHORT, EMPTY))],
-)
+@pytest.mark.parametrize("damage", [GONE, CHANGED, SHORT, EMPTY])
+@pytest.mark.parametrize("name", [UNIT, object_files.INDEX])
+def test_what_is_damaged_is_noticed(copy, name, damage):
+    assert loader._is_whole(copy, loader._index(copy))
+    damaged(copy, name, damage)
+    assert not loader._is_whole(copy, loader._index(copy))
+
+
+@pytest.mark.parametrize(("name", "damage"), [(UNIT, CHANGED), (object_files.INDEX, SHORT)])
 def test_what_is_damaged_is_compiled_again(copy, name, damage):
     damaged(copy, name, damage)
     _, said = run(copy)

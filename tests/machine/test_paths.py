@@ -194,7 +194,8 @@ def finish(program):
 
 def _imported(file):
     """What a file imports of Numba, by full names."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if "numba" in text else ():  # most do not name it, and parsing takes long
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             yield from (f"{node.module}.{each.name}" for each in node.names)
         elif isinstance(node, ast.Import):

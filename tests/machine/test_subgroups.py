@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,28 +27,34 @@ class Lanes(dict[int, Any]):
 
     every: dict[int, Any]
 
+    def __init__(self, active: dict[int, Any]) -> None:
+        super().__init__(active)
+        self._folded: dict[Any, dict[int, tuple[Any, Any]]] = {}
+
+    def folded(self, combine: Callable[[Any, Any], Any]) -> dict[int, tuple[Any, Any]]:
+        """For each active lane, the values of those before it, combined in lane order, and with its own. None where
+        there are none before it."""
+        if combine not in self._folded:
+            through = list(accumulate((self[k] for k in sorted(self)), combine))
+            self._folded[combine] = dict(zip(sorted(self), zip([None, *through], through, strict=False), strict=True))
+        return self._folded[combine]
+
 
 Model = Callable[[Lanes, int, int], Any]  # the value that one active lane gets; the last is its argument
 
 
-def fold(combine: Callable[[Any, Any], Any], lanes: Lanes, below: int) -> Any:
-    """The values of the lanes below a limit, combined in lane order; None where there are none."""
-    values = [lanes[k] for k in sorted(lanes) if k < below]
-    return reduce(combine, values) if values else None
-
-
 def whole(combine: Callable[[Any, Any], Any]) -> Model:
-    return lambda lanes, lane, argument: fold(combine, lanes, 1 << 32)
+    return lambda lanes, lane, argument: lanes.folded(combine)[max(lanes)][1]
 
 
 def inclusive(combine: Callable[[Any, Any], Any]) -> Model:
-    return lambda lanes, lane, argument: fold(combine, lanes, lane + 1)
+    return lambda lanes, lane, argument: lanes.folded(combine)[lane][1]
 
 
 def exclusive(combine: Callable[[Any, Any], Any], first: int) -> Model:
     def model(lanes: Lanes, lane: int, argument: int) -> Any:
-        found = fold(combine, lanes, lane)
-        return first if found is None else found
+        before, _ = lanes.folded(combine)[lane]
+        return first if before is None else before
 
     return model
 
@@ -100,8 +106,8 @@ def expected(model: Model, x: Any, y: Any, active: Any, size: int, workgroup: in
             last = min(first + size, start + workgroup)
             lanes = Lanes({i - first: x[i] for i in range(first, last) if active[i]})
             lanes.every = dict(enumerate(x[first:last]))
-            for lane in lanes:
-                with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"):
+                for lane in lanes:
                     out[first + lane] = model(lanes, lane, int(y[first + lane]))
     return out
 
@@ -130,7 +136,7 @@ def numbers(rng: np.random.Generator, kind: str, count: int) -> Any:
     return rng.integers(0, 1 << 32, count, np.uint32).view(DTYPES[kind])
 
 
-def run(wgsl: str, size: int, groups: int, out: Any, **bindings: Any) -> Any:
+def run(wgsl: str | bankshot.Module, size: int, groups: int, out: Any, **bindings: Any) -> Any:
     return bankshot.simulate(wgsl, grid=groups, bindings={**bindings, "out": out}, device=device(size)).outputs["out"]
 
 
@@ -140,14 +146,15 @@ CASES += [(e, m, k) for e, m in BITWISE.items() for k in ("i32", "u32")]
 
 @pytest.mark.parametrize(("expression", "model", "kind"), CASES, ids=lambda c: c if isinstance(c, str) else "")
 def test_every_operation_on_some_of_the_lanes(expression: str, model: Model, kind: str) -> None:
+    """In every shape for one kind of float and one of integer; in the first and the last for the other two."""
     rng = np.random.default_rng(len(expression))
-    for size, workgroup, groups in SHAPES:
+    for size, workgroup, groups in SHAPES if kind in ("f32", "u32") else SHAPES[::5]:
         count = workgroup * groups
         x, y = numbers(rng, kind, count), rng.integers(0, size + 3, count, np.uint32)
+        module = bankshot.check(kernel(f"if (on[g] == 1) {{ out[g] = {expression}; }}", workgroup, kind))
         for share in (1.0, 0.6):
             on = (rng.random(count) < share).astype(np.uint32)
-            wgsl = kernel(f"if (on[g] == 1) {{ out[g] = {expression}; }}", workgroup, kind)
-            got = run(wgsl, size, groups, np.zeros_like(x), xs=x, ys=y, on=on)
+            got = run(module, size, groups, np.zeros_like(x), xs=x, ys=y, on=on)
             want = expected(model, x, y, on, size, workgroup)
             np.testing.assert_array_equal(got, want, f"{size} lanes, {workgroup} invocations")
 

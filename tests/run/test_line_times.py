@@ -1,5 +1,7 @@
 """The predicted time by line, and what changes would save: figures worked out by hand from what lines do."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,7 @@ for (var k = 0u; k < 64u; k++) { t[(i * 32u + k) % 1024u] = atomicExchange(&a, k
 if (i < 8u) { var s = t[i]; for (var k = 0u; k < 500u; k++) { s += k * s; } y[w.x * 32u + (i * 9u) % 32u] = s; }"""
 
 
+@cache  # no test changes the run of another
 def run(body: str, words: int = 1024, grid: int = 1000, device: str = "nvidia-h200") -> bankshot.Run:
     text = HEAD.replace("WORDS", f"{words}u") + body + TAIL
     return bankshot.simulate(text, grid=grid, bindings={"y": np.zeros(grid * 32, np.uint32)}, device=device)

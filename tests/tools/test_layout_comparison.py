@@ -24,7 +24,7 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) group: v
     tile[i] = x[i];
     workgroupBarrier();
     var sum = 0.0;
-    for (var k = 0u; k < 64u; k++) {
+    for (var k = 0u; k < 8u; k++) {
         sum += tile[i % 4u * 32u + k % 2u] + tile[i % 8u * 16u + k % 4u] + tile[i / 8u % 4u * 32u + i % 8u];
     }
     y[group.x * 1024u + i] = sum;
