@@ -27,6 +27,7 @@ from ..fast_dataclass import frozen
 from ..findings.races import RACES
 from ..findings.runner import Changes
 from ..instrument.shadows import Shadow
+from ..ir.passes import ALL
 from ..ir.rounding import Rounding
 from ..launch.device_memory import DeviceMemory, SpareMemory
 from ..launch.launch import Launch, RunOptions
@@ -128,8 +129,8 @@ class Dispatch:
 
     @cached_property
     def influence(self) -> Influence:
-        """What the loads, atomic operations and variables of its program influence."""
-        return _influence(self.pipeline, **self.build_options(frozenset(), self.how))
+        """What the loads, atomic operations and variables of its program influence, found with all passes on."""
+        return _influence(self.pipeline, **{**self.build_options(frozenset(), self.how), "passes": ALL})
 
     def varied(self) -> tuple[Dispatch, list[str]]:
         """Return the dispatch with other values in its buffers, and their names: of those that decide neither a branch

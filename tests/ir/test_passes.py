@@ -92,6 +92,12 @@ def test_any_set_of_passes_may_be_on(make, seed, passes, device):
     assert_alike(module, [passes], device=device, **given)
 
 
+def test_whether_other_data_show_a_race_does_not_depend_on_passes():
+    """It has a race that stores one value, and a buffer that only some passes find to be mere data."""
+    module, given = float_program(304)
+    assert_alike(module, [ALL - {"forward"}, frozenset()], device="lavapipe", **given)
+
+
 KERNELS = {f"{plan.kernel.path.stem}-{plan.kernel.name}": plan for plan in project_kernels()}
 
 
