@@ -52,7 +52,8 @@ class Coverage:
     def _workgroups(self) -> str:
         why = f": {self.why}" if self.why else ""
         if self.how == "classes":
-            return f"{self.workgroups:,} workgroups, {self.ran:,} representatives simulated{why}"
+            representatives = "1 representative" if self.ran == 1 else f"{self.ran:,} representatives"
+            return f"{self.workgroups:,} workgroups, {representatives} simulated{why}"
         if self.how == "sample":
             return f"a sample: {self.ran:,} of {self.workgroups:,} workgroups ran"
         return f"all {self.workgroups:,} workgroups ran{why}" if self.workgroups > 1 else "the only workgroup ran"

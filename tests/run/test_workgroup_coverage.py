@@ -16,6 +16,7 @@ from bankshot.sim.run.workgroup_coverage import Coverage
         (Coverage("all", 2, 2), "all 2 workgroups ran", True),
         (Coverage("all", 1200, 1200, why="they meet"), "all 1,200 workgroups ran: they meet", True),
         (Coverage("classes", 24, 2), "24 workgroups, 2 representatives simulated", True),
+        (Coverage("classes", 24, 1), "24 workgroups, 1 representative simulated", True),
         (Coverage("sample", 2400, 8), "a sample: 8 of 2,400 workgroups ran", False),
         (
             Coverage("all", 2, 2, unwatched=1000),
