@@ -21,9 +21,9 @@ from ..models.occupancy import occupancy
 from ..models.time_model import Work
 from ..performance.chains import region_costs
 from ..performance.instruction_costs import local_words, used_atomics
-from ..performance.region_sums import RegionSums, region_sums
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
+from .region_sums import RegionSums, region_sums
 from .site import Site
 from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread, cache_lines, sample_workgroups
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ..fast_dataclass import frozen
 from ..machine import layout as at
-from .chains import RegionCosts
-from .instruction_costs import STEPS
+from ..performance.chains import RegionCosts
+from ..performance.instruction_costs import STEPS
 
 # How often a basic block is executed: by all subgroups, by the lanes of all workgroups, and by those of the longest.
 _COUNTS = np.array([at.EXECUTIONS, at.LAUNCHED, at.LONGEST])

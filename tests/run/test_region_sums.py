@@ -4,7 +4,7 @@ import numpy as np
 
 from bankshot.sim.machine import layout as at
 from bankshot.sim.performance.chains import RegionCosts
-from bankshot.sim.performance.region_sums import region_sums
+from bankshot.sim.run.region_sums import region_sums
 
 
 def blocks(**columns: list[int]) -> np.ndarray:
