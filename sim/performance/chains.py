@@ -192,7 +192,7 @@ class _Walk:
                 if id(slot) in self._copied:
                     self._issue(item, STORE_OF_LOCAL, [], costs, now)
                 elif id(slot) in self._variables:
-                    self._stored_where(costs).issued["local"] += slot.rows
+                    self._filled_in(costs).issued["local"] += slot.rows
                 self._ready[id(slot)] = done = self._after([value], Moment())
                 return now, done
             case ir.Load() | ir.Store():
@@ -218,9 +218,9 @@ class _Walk:
                 pass
         return now, now
 
-    def _stored_where(self, costs: RegionCosts) -> RegionCosts:
-        """Return where a variable gets its first values: compilers move that to the start of the program, before any
-        branch, unless it is in a loop."""
+    def _filled_in(self, costs: RegionCosts) -> RegionCosts:
+        """Return the region in which an array variable is filled: in a loop that of its declaration, otherwise the
+        whole program, because compilers fill it before any branch."""
         around: RegionCosts | None = costs
         while around is not None:
             if around.repeats:

@@ -227,23 +227,24 @@ def copied_slots(body: ir.Region) -> frozenset[int]:
 
 def variable_slots(body: ir.Region) -> frozenset[int]:
     """Return the identities of the slots of array variables that are indexed at run time, and so are in memory."""
-    return frozenset(id(slot) for block in _indexed(body) if _is_array_variable(block) for slot in block.slots)
+    variables = (block for block in _indexed(body) if _is_in_memory(block) and not block.copied)
+    return frozenset(id(slot) for block in variables for slot in block.slots)
 
 
 def local_words(body: ir.Region) -> int:
     """Return the words of memory of each invocation that its arrays of function space take."""
-    return sum(block.rows for block in _indexed(body) if block.copied or _is_array_variable(block))
+    return sum(block.rows for block in _indexed(body) if _is_in_memory(block))
 
 
 def _indexed(body: ir.Region) -> list[ir.Block]:
-    """Return the variables that are indexed at run time."""
+    """Return the arrays and vectors of function space that are indexed at run time."""
     found = {id(item.block): item.block for item in ir.items_of(body) if isinstance(item, ir.Pick | ir.Put)}
     return list(found.values())
 
 
-def _is_array_variable(block: ir.Block) -> bool:
-    """Whether a variable is in memory. On an H200, up to 16 words that are indexed at run time are not."""
-    return not block.copied and block.rows > _IN_REGISTERS
+def _is_in_memory(block: ir.Block) -> bool:
+    """Whether an array that is indexed at run time is in memory. On an H200, a variable of up to 16 words is not."""
+    return block.copied or block.rows > _IN_REGISTERS
 
 
 def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> InstructionCost:
@@ -253,7 +254,7 @@ def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> Instruct
     own access as many lines as the array has elements, at most one each; their stores write a sector each. Of a short
     variable, which is in registers, each element is selected or not in its turn.
     """
-    if not block.copied and not _is_array_variable(block):
+    if not _is_in_memory(block):
         return InstructionCost("comparison", "issue" if stores else "alu", times=block.rows)
     if index.uniform:
         return STORE_OF_LOCAL if stores else InstructionCost("local", "local")

@@ -77,7 +77,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
     delayed = sum(row.global_requests * share.executions for row, share in zip(loads, shares, strict=True))
     memory = _memory(dispatch, [*loads, *stores, *atomics], sample, scale)
-    atomic_sectors, turns, of_word = _storage_atomics(turning, sampled.used, sample, dispatch, scale)
+    atomic_sectors, turns, word_turns = _storage_atomics(turning, sampled.used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
     return Work(
         workgroups=grid,
@@ -106,7 +106,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         delayed=delayed / max(1, sum(row.global_requests for row in loads)),
         atomic_sectors=atomic_sectors,
         atomic_turns=turns,
-        atomic_word_turns=of_word,
+        atomic_word_turns=word_turns,
         software={kind: scale * n for kind, n in executed.software.items()},
         software_chain={step: scale * n for step, n in executed.software_chain.items()},
         lanes={f"{space}_{kind}": scale * sum(map(_words, each)) for (space, kind), each in found.items()},
@@ -272,13 +272,13 @@ def _storage_atomics(
         count = scale * (row.global_requests if _is_summed_up(row, used) else row.global_sectors)
         passes[row.name or ""] += count
         again += count * (_TURNS.get(row.site.name or "", 1) - 1)
-    squares = most = of_word = 0.0
+    squares = most = word_turns = 0.0
     for name, count in passes.items():
         its = sample.contention.get(name, Contention(0.0, 0.0, 0.0, 1.0, 0.0))
         apart, least = max(1.0, grid / 2) ** its.growth, 4 * CHUNK / max(4 * CHUNK, sizes.get(name, 0))
         squares += count * count * max(least, its.collisions / apart)
         most = max(most, count * max(least, its.busiest / apart))
-        of_word = max(of_word, count * its.word / apart)
+        word_turns = max(word_turns, count * its.word / apart)
     total = sum(passes.values())
     turns = max(most, total / _PARTS + sqrt(2 * log(_PARTS) * squares / _PARTS))
-    return total + again, turns, min(turns, of_word)
+    return total + again, turns, min(turns, word_turns)
