@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -41,6 +41,7 @@ def read_profile(path: str | Path) -> Device:
     return profile_of(load(Path(path)), find_shipped)
 
 
+@cache
 def shipped() -> tuple[str, ...]:
     """List the names of the profiles that are shipped as files."""
     return tuple(sorted(path.stem for path in _SHIPPED.glob(f"*{_SUFFIX}")))

@@ -48,6 +48,7 @@ class Outcome:
 _WORTH = 1 << 22  # instructions by lanes: a smaller part takes over a tenth of its time to hand out
 _WORTH_ALONE = 1 << 28  # likewise where one thread runs all parts: they only show progress, and can be interrupted
 _PATIENCE = 2e-4  # seconds before other threads join the calling one: joining costs as much
+_LARGE = 8  # parts of a run that other threads join at once
 _ITERATIONS = 16  # assumed of a program with loops
 _SHARE = 3  # a part is 1/3 of what is left per thread
 _SMALLEST = 64  # the smallest part is 1/64 of what a thread runs in all
@@ -93,7 +94,8 @@ def _outcomes(
     done: SimpleQueue[tuple[int, Outcome | None, BaseException | None]] = SimpleQueue()
 
     def help_out(shadow: int) -> None:
-        sleep(_PATIENCE)
+        if len(parts) < _LARGE:
+            sleep(_PATIENCE)
         for place in left:
             try:
                 done.put((place, run_part(*parts[place], shadow), None))
@@ -190,10 +192,10 @@ def _added_blocks(tables: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _added(tables: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
     """Add up column `count` of the tables; the other columns are those of the first table that counts anything."""
-    if not any(each[:, count].any() for each in tables):
-        return tables[0]
     every = np.stack(tables)
     counts = every[:, :, count]
+    if not counts.any():
+        return tables[0]
     added = every[np.argmax(counts != 0, axis=0), np.arange(counts.shape[1])]
     added[:, count] = counts.sum(axis=0)
     return added

@@ -176,11 +176,20 @@ def load_from_known(into, memory, addresses, extra, row, shifts, known, width):
 
 @compiled
 def are_apart(row, lanes):
-    """Whether four words from each address on are those from another address on, or none of them."""
+    """Whether four words from each address on are those from another address on, or none of them.
+
+    True if addresses are equal modulo four, or ascend by four or more.
+    """
     differs = np.uint32(0)
     for lane in range(lanes):
         differs = np.uint32(differs | (row[lane] ^ row[FIRST_LANE]))
-    return differs % field.FOUR == 0
+    if differs % field.FOUR == 0:
+        return True
+    ascend = np.uint32(row[FIRST_LANE] - row[lanes - 1]) >= field.FOUR  # the last may be just below 2**32
+    for lane in range(1, lanes):
+        before, after = row[lane - 1], row[lane]
+        ascend &= (after > before) & (np.uint32(after - before) >= field.FOUR)
+    return ascend
 
 
 @inlined

@@ -18,6 +18,8 @@ KINDS = {"f32": (np.float32, ""), "u32": (np.uint32, ""), "f16": (np.float16, "e
 PLACES = {
     "apart": ("i * 4u + 1u", lambda i: i * 4 + 1),
     "apart, with gaps": ("i * 5u", lambda i: i * 5),
+    "padded rows": ("i / 4u * 17u + i % 4u * 4u", lambda i: i // 4 * 17 + i % 4 * 4),
+    "descending, with gaps": ("(39u - i) * 5u", lambda i: (39 - i) * 5),
     "overlapping": ("i * 2u + 3u", lambda i: i * 2 + 3),
     "overlapping, one further": ("i + 9u", lambda i: i + 9),
     "the same in pairs": ("i / 2u * 4u", lambda i: i // 2 * 4),

@@ -154,8 +154,23 @@ def test_the_calling_thread_runs_a_short_run_alone(monkeypatch):
         who.add(threading.current_thread())
         return outcome(first)
 
-    run_parts(part, [(i, i + 1) for i in range(9)], 3, [0], None)
+    run_parts(part, [(i, i + 1) for i in range(7)], 3, [0], None)
     assert who == {threading.current_thread()}
+
+
+def test_other_threads_join_a_long_run_at_once(monkeypatch):
+    """The first part of the calling thread ends when another thread has begun, which would otherwise sleep."""
+    monkeypatch.setattr("bankshot.sim.launch.partition._PATIENCE", 60)
+    joined = threading.Event()
+
+    def part(first, last, shadow):
+        if threading.current_thread() is not threading.main_thread():
+            joined.set()
+        assert joined.wait(30)
+        return outcome(first)
+
+    run_parts(part, [(i, i + 1) for i in range(8)], 2, [0], None)
+    assert joined.is_set()
 
 
 def test_no_thread_is_running_after_a_failure():

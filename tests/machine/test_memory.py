@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from compiled_here import as_python, compiled_here
 
 import bankshot
+from bankshot.sim.machine import memory
 
 LANES = 48  # three runs of the 16 lanes that are moved at once
 N = 256
@@ -235,3 +237,28 @@ fn main(@builtin(global_invocation_id) id: vec3u) {{
                 if 60 + i < 70 or policy == "clamp":
                     expected[min(60 + i, 69)] = x[i] + x[i]
         np.testing.assert_array_equal(run.outputs["y"], expected)
+
+
+def overlap(one, other):
+    """Whether four words from one address on overlap those from another in part."""
+    return one != other and (min((one - other) % 2**32, (other - one) % 2**32) < 4)
+
+
+@pytest.mark.parametrize(
+    ("row", "apart"),
+    [
+        ([0, 4, 8, 12, 17, 21], True),
+        ([5, 5, 1, 9], True),
+        ([0, 4, 7], False),
+        ([0, 5, 8], False),
+        ([0, 5, 5], False),  # told apart only by address modulo four, or by ascending
+        ([2**32 - 5, 0, 5], False),
+        ([0, 5, 2**32 - 3], False),
+        ([1, 6, 2**32 - 3], True),
+        ([7], True),
+    ],
+)
+def test_stores_that_go_at_once_are_apart(row, apart):
+    found = compiled_here(as_python(memory.are_apart))(np.array(row, np.uint32), len(row))
+    assert found == apart
+    assert not found or not any(overlap(a, b) for a in row for b in row)
