@@ -171,6 +171,8 @@ def _as_bytes(variable: Variable, type_: t.Type, value: object) -> NDArray[np.ui
     if is_array(value):
         _check_dtype(variable, type_, value)
         return _bytes_of(value)
+    if isinstance(value, np.generic) and isinstance(type_, t.Scalar) and value.dtype == DTYPES[t.KIND[type_]]:
+        return _bytes_of(np.asarray(value))
     return _packed(variable, type_, value)
 
 

@@ -101,6 +101,8 @@ def _texel(site: SourceSite) -> tuple[str, str]:
 
 def _diverged(launch: Launch, outcome: Outcome) -> list[Finding]:
     program = launch.program
+    if not outcome.events[at.HEADER, at.RECORDED]:
+        return []
     findings: dict[int, Finding] = {}
     for row in outcome.events[1 : 1 + int(outcome.events[at.HEADER, at.RECORDED])]:
         place = int(row[at.SITE])

@@ -22,6 +22,8 @@ from .table import BY_CHECK
 def find_numeric(launch: Launch, outcome: Outcome) -> list[Finding]:
     """Return a finding for each operation of the source and each kind of failed check."""
     program = launch.program
+    if not program.value_checks:
+        return []
     findings: dict[tuple[SourceSite, str], Finding] = {}
     for number in np.flatnonzero(outcome.checks[:, at.CHECK_TIMES]).tolist():
         check, row = program.value_checks[number], outcome.checks[number]

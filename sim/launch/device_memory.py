@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..bindings.binding import Blank, Borrowed, Bound
 from ..fast_dataclass import frozen
 from ..ir import texture_handles
+from ..machine.compile.loader import address_of
 from ..mechanisms import is_on
 from ..wgsl.diagnostics import fail
 from .threads import processors, run_on_threads
@@ -49,8 +50,7 @@ class DeviceMemory:
 def lined_up(make: Callable[[int, Any], NDArray[np.uint32]], count: int) -> NDArray[np.uint32]:
     """Allocate words from the start of a cache line on: a vector across two lines costs twice as much."""
     room = make(count + _LINE // 4, np.uint32)
-    address, _ = room.__array_interface__["data"]
-    first = -address % _LINE // 4
+    first = -address_of(room) % _LINE // 4
     return room[first : first + count]
 
 
@@ -219,9 +219,9 @@ def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes
 
 def places_of(bound: Sequence[Bound]) -> tuple[dict[str, int], int]:
     """Return the first byte of each binding, and the bytes of all."""
-    places = dict.fromkeys((each.variable.name for each in bound), 0)
+    places = {each.variable.name: 0 for each in bound}
     end = 0
-    for each in sorted(bound, key=lambda each: not each.writable):
+    for each in (*[b for b in bound if b.writable], *[b for b in bound if not b.writable]):
         places[each.variable.name] = end
         end += _room(each)
     return places, max(_ALIGN, end)

@@ -36,7 +36,7 @@ from .schedules import LOCKSTEP, Schedule
 from .shadow_pool import SHADOWS, StorageShadow
 from .threads import processors
 from .tracing import Trace
-from .workspace import LaunchParams, Template, Workspace
+from .workspace import LaunchParams, LaunchTables, Template, Workspace
 
 _SAMPLED = 1 << 14  # loop iterations of a sampling run
 _GRID = ("grid_x", "grid_y", "grid_z")  # inputs
@@ -88,6 +88,11 @@ class RunOptions:
     racing: frozenset[str] = frozenset()
     chosen: NDArray[np.int64] | None = None
     thorough: bool = False
+
+    @cached_property
+    def on_one_thread(self) -> RunOptions:
+        """The same options for one thread: always the same object, by which launches know what they share."""
+        return replace(self, threads=1)
 
 
 class Launch:
@@ -380,6 +385,15 @@ class Launch:
 
     def _params(self) -> LaunchParams:
         """Return what this launch puts into the arrays of the machine."""
+        ends = None if self._without_probes is None else self._ends
+        return LaunchParams(
+            self._setup.tables(self.grid, self.options, self._placed(), self._tables),
+            (self.storage, self._order, self._writers, self._touched),
+            LongLoops(self.program, self.options.work, ends, self.invocations > 1),
+        )
+
+    def _tables(self) -> LaunchTables:
+        """Make the part of the parameters that does not depend on data."""
         options, access = self.options, self._access_table()
         ignored = -1 if options.ignored is None else self.program.sites.index(options.ignored)
         config = (*self.grid, options.budget, ignored, options.ignored is not None)
@@ -388,15 +402,8 @@ class Launch:
         config += (order.seed, order.pick, order.depth, order.patience, order.switches and several)
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
-        tables = (access, self._setup.watched.table(access), self._traced())
-        ends = None if self._without_probes is None else self._ends
-        return LaunchParams(
-            config,
-            rows,
-            *tables,
-            (self.storage, self._order, self._writers, self._touched),
-            LongLoops(self.program, options.work, ends, self.invocations > 1),
-        )
+        watched = self._setup.watched.table(access)
+        return LaunchTables(np.array(config, np.int64), rows, access, watched, self._traced())
 
     @property
     def _filled(self) -> tuple[int, int, int, int]:
@@ -429,13 +436,17 @@ class Launch:
         return traced
 
     def _access_table(self) -> NDArray[np.int64]:
-        table = self._setup.accesses.at(self._places, self._sizes)
+        table = self._placed()
         if not self.options.racing:
             return table
         racing = [access.variable.name in self.options.racing for access in self.program.accesses]
         table = table.copy()
         table[: len(racing) * UNITS_PER_ACCESS, at.RACING] = np.repeat(racing, UNITS_PER_ACCESS)
         return table
+
+    def _placed(self) -> NDArray[np.int64]:
+        """Return the access table without races."""
+        return self._setup.accesses.at(self._places, self._sizes)
 
     @property
     def _sizes(self) -> dict[str, int]:

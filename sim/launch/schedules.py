@@ -32,6 +32,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,10 @@ class Schedule:
         """Whether workgroups, subgroups or invocations are units, which take turns."""
         return self.granularity != "workgroup"
 
-    @property
+    def __hash__(self) -> int:
+        return hash((self.name, self.granularity, self.seed))  # tells most of them apart
+
+    @cached_property
     def layout(self) -> Schedule:
         """The schedule without what only decides who goes on next: those of one layout need the same memory."""
         seed = self.seed if self.mirrors else at.FORWARD

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..fast_dataclass import entity, frozen
 from ..machine import layout as at
-from ..machine.compile.loader import flat, header, machine
+from ..machine.compile.loader import address_of, flat, header, machine
 from ..mechanisms import is_on
 from .long_loops import LongLoops, PausedBatch, Stopped, Unit
 from .partition import Outcome
@@ -39,19 +39,29 @@ _LAUNCHED = np.array(
 
 
 @entity
-class LaunchParams:
-    """What a launch puts into the arrays of its template.
+class LaunchTables:
+    """What launches with the same options, grid and places of bindings put into the arrays of their template.
 
     `config` has the fields `_LAUNCHED`; `rows` the values of uniform register rows, by number; `access`, `watched` and
-    `traced` are tables; `shared` are the arrays that are passed by address: storage, the order of workgroups, the last
-    writers, and the touched words; `long_loops` decides about batches that pause.
+    `traced` are tables. None of them changes.
     """
 
-    config: tuple[int, ...]
+    config: NDArray[np.int64]
     rows: dict[int, int]
     access: NDArray[np.int64]
     watched: NDArray[np.int64]
     traced: NDArray[np.int64]
+
+
+@entity
+class LaunchParams:
+    """What a launch puts into the arrays of its template.
+
+    `shared` are the arrays that are passed by address: storage, the order of workgroups, the last writers, and the
+    touched words; `long_loops` decides about batches that pause.
+    """
+
+    tables: LaunchTables
     shared: tuple[NDArray[Any], ...]
     long_loops: LongLoops
 
@@ -152,11 +162,13 @@ class Workspace:
 
     def __init__(self, template: Template) -> None:
         room = np.zeros(template.size + _LINE, np.uint8)
-        start, _ = room.__array_interface__["data"]
+        start = address_of(room)
         self._memory = memory = room[-start % _LINE :]
         self._address = start + -start % _LINE
         self._template, self._used = template, False
         self._record, self._configs = template.record.of(memory), template.configs.of(memory)
+        memory[: template.counted.start] = template.image[: template.counted.start]
+        self._record[template.moved] += self._address
         self._registers, self._workgroup_memory = template.registers.of(memory), template.workgroup_memory.of(memory)
         self._is_divided = len(self._configs) > 1  # such a batch cannot go on once it has paused
         self._tabled = [part.of(memory) for part in template.tabled]
@@ -170,20 +182,20 @@ class Workspace:
 
     def begin(self, params: LaunchParams, shadow: StorageShadow) -> Workspace:
         """Begin a launch, with every byte as in the template. Returns the workspace."""
-        memory, template = self._memory, self._template
-        memory[: template.image.size] = template.image
+        memory, template, tables = self._memory, self._template, params.tables
+        first, end = template.counted.start, template.image.size  # the record before them stays
+        memory[first:end] = template.image[first:]
         if self._used:
-            memory[template.image.size : template.size] = 0
+            memory[end : template.size] = 0
         self._used = self._fresh = True
-        self._record[template.moved] += self._address
         shared = [number for array in params.shared for number in header(array)]
         self._record[template.replaced] = [*shared, *shadow.headers, *_NO_SNAPSHOT_HEADER]
-        self._configs[:, _LAUNCHED] = params.config
+        self._configs[:, _LAUNCHED] = tables.config
         long_loops = params.long_loops
         self._configs[:, at.WORK] = long_loops.work if self._is_divided else long_loops.first_pause
-        for part, table in zip(self._tabled, (params.access, params.watched, params.traced), strict=True):
+        for part, table in zip(self._tabled, (tables.access, tables.watched, tables.traced), strict=True):
             part[...] = table
-        for row, value in params.rows.items():
+        for row, value in tables.rows.items():
             self._registers[:, row] = value
         self._clocks[:, at.CLOCK] = self._watch_state[at.BEGUN] = shadow.begun
         self._params, self._shadow, self._snapshot = params, shadow, _NO_SNAPSHOT
@@ -209,7 +221,7 @@ class Workspace:
             *(blocks, tallies, bounds, reached, margins, events, races, unwritten, checks, notes),
             worked=int(self._worked[at.WORKED_LANES]),
             finished=finished,
-            jumps=int(self._progress[:, at.BUDGET_USED].max()),
+            jumps=max(self._progress[:, at.BUDGET_USED].tolist()),
             stopped=None if self._paused is None else self._stopped(self._paused),
         )
 
@@ -269,11 +281,13 @@ class Workspace:
 
     def _paused_batch(self, place: int) -> PausedBatch | None:
         """Return the batch from this workgroup on, if it has paused: the same one as before, or a new one."""
-        groups = np.flatnonzero(self._progress[:, at.PAUSED])
-        if not groups.size or (self._paused is not None and self._paused.first == place):
-            return self._paused if groups.size else None
-        given = int(self._configs[0, at.WORK])
-        return PausedBatch(place, self._progress[int(groups[0])], given, self._launch.long_loops.work)
+        paused = self._progress[:, at.PAUSED]
+        if not np.count_nonzero(paused):
+            return None
+        if self._paused is not None and self._paused.first == place:
+            return self._paused
+        given, group = int(self._configs[0, at.WORK]), int(np.flatnonzero(paused)[0])
+        return PausedBatch(place, self._progress[group], given, self._launch.long_loops.work)
 
     def _keep(self, snapshot: NDArray[Any]) -> None:
         """Let the machine compare the state with a snapshot."""

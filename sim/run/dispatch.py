@@ -157,16 +157,15 @@ class Dispatch:
         repeats.
         """
         how = replace(self.how, **changes) if changes else self.how
-        sizes = self._sizes(how)
         if how.schedule != LOCKSTEP:
-            how = replace(how, schedule=how.schedule.sized(*sizes))
+            how = replace(how, schedule=how.schedule.sized(*self._sizes(how)))
         if self.units:
-            known = (each for each in how.schedule.finer(*sizes) if each.granularity in self.units)
+            known = (each for each in how.schedule.finer(*self._sizes(how)) if each.granularity in self.units)
             how = replace(how, schedule=next(known, how.schedule))
         launch, outcome = self._run(how, probes, progress)
         if outcome.stopped is None or not launch.may_wait(outcome.stopped):
             return launch, outcome
-        finer = how.schedule.finer(*sizes)
+        finer = how.schedule.finer(*self._sizes(how))
         if finer:  # it may wait, so that its own state proves nothing
             outcome = replace(outcome, stopped=replace(outcome.stopped, turned=None))
         proven = launch, outcome
@@ -207,7 +206,7 @@ class Dispatch:
             program = self._built(probes, how)
         past = history_of(program, self.bound, self.grid, how)
         if past.one_thread:
-            how = replace(how, threads=1)
+            how = how.on_one_thread
         device_memory = self._device_memory()
         without_probes = partial(self._stopped, how) if program.probe_names else None
         launch = Launch(program, self.bound, self.grid, self.device, how, device_memory, without_probes)
@@ -229,7 +228,7 @@ class Dispatch:
         # Where threads wrote to the same words, the result depends on their timing.
         if launch.stores_overlap and outcome.stopped is None:
             past.stores_overlap = True
-            how = replace(how, threads=1)
+            how = how.on_one_thread
             launch = Launch(program, self.bound, self.grid, self.device, how, self._device_memory(), without_probes)
             outcome = launch.run()
         return launch, outcome

@@ -90,7 +90,7 @@ def all_findings(
         found = _judged(dispatch, probes, launch, outcome, found.findings, replay)
         if "redundant" in probes:
             found.findings.extend(find_redundant(dispatch.run, launch, partial(orders_atomics, dispatch)))
-    return replace(found, findings=group_races(found.findings))
+    return Found(group_races(found.findings), found.untried)
 
 
 def _judged(

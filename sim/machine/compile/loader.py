@@ -17,7 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from ctypes import CFUNCTYPE, POINTER, byref, c_int32, c_int64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, addressof, byref, c_char, c_int32, c_int64, c_void_p
 from functools import cache, partial
 from itertools import takewhile
 from pathlib import Path
@@ -121,8 +121,15 @@ def header(array: Any) -> tuple[int, ...]:
     not contiguous."""
     if not array.flags.c_contiguous:
         raise TypeError("the machine is given an array that is not contiguous")
-    address, _ = array.__array_interface__["data"]  # `ctypes` takes four times as long
-    return (address, *array.shape)
+    return (address_of(array), *array.shape)
+
+
+def address_of(array: Any) -> int:
+    """The address of a contiguous array."""
+    if array.size and array.flags.writeable:
+        return addressof(c_char.from_buffer(array))  # takes a quarter of the time
+    address, _ = array.__array_interface__["data"]
+    return address
 
 
 def flat(values: tuple[Any, ...]) -> Iterator[Any]:
