@@ -22,6 +22,7 @@ from .threads import processors, run_on_threads
 _LINE = 64  # bytes
 _ALIGN = texture_handles.TEXELS  # bytes: bindings share no line of memory or of texels
 _FRESH = 1 << 25  # bytes: above, the system provides zeroed pages on first use
+_FEW = 1 << 14  # bytes that take less time to zero than what lies between bindings
 _SPARED = 1 << 20  # bytes: the allocator keeps less at hand itself
 BORROWED = 1 << 26  # bytes from which on runs keep no copy of a writable binding
 _CHECKED = 1 << 24  # bytes that a thread computes a checksum of at a time
@@ -135,10 +136,11 @@ def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
     kept: list[Bound] = []
     copied = [*pairs]
     for each, (part, data) in zip(bound, pairs, strict=True):
-        if each.writable and len(data) >= BORROWED and data.view(np.bool_).any():
+        is_writable = each.variable.writable
+        if is_writable and len(data) >= BORROWED and data.view(np.bool_).any():
             kept.append(_borrowed(each))
             continue
-        if each.writable:
+        if is_writable:
             part = make(len(data), np.uint8)
             copied.append((part, data))
         kept.append(each.with_data(part))
@@ -205,7 +207,7 @@ def _checksums(data: Bytes, parts: Sequence[int] | None = None) -> dict[int, int
 def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes]]]:
     """Allocate memory for all bindings, with zeros between them. Returns it, and pairs of destination and source."""
     places, size = places_of(bound)
-    is_fresh = size > _FRESH
+    is_fresh = not _FEW < size <= _FRESH
     words = lined_up(np.zeros if is_fresh else np.empty, size // 4)
     memory, pairs = words.view(np.uint8), list[tuple[Bytes, Bytes]]()
     for each in bound:
@@ -221,7 +223,7 @@ def places_of(bound: Sequence[Bound]) -> tuple[dict[str, int], int]:
     """Return the first byte of each binding, and the bytes of all."""
     places = {each.variable.name: 0 for each in bound}
     end = 0
-    for each in (*[b for b in bound if b.writable], *[b for b in bound if not b.writable]):
+    for each in (*[b for b in bound if b.variable.writable], *[b for b in bound if not b.variable.writable]):
         places[each.variable.name] = end
         end += _room(each)
     return places, max(_ALIGN, end)

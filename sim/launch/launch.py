@@ -138,7 +138,7 @@ class Launch:
     @property
     def writable(self) -> list[Bound]:
         """The bindings that the shader can store to."""
-        return [b for b in self._bound if b.writable]
+        return [b for b in self._bound if b.variable.writable]
 
     def output(self, bound: Bound) -> Any:
         """Return the contents of a binding in the form in which it was given."""
@@ -189,7 +189,8 @@ class Launch:
 
         Large ones are views where they are most of the memory: a copy would take as much again.
         """
-        writable, size = self.writable, sum(len(b.data) for b in self.writable)
+        writable = self.writable
+        size = sum([len(b.data) for b in writable])
         if size < BORROWED or 2 * size < self.storage.nbytes:
             return {b.key: self.output(b) for b in writable}
         views = self.views()
@@ -222,13 +223,13 @@ class Launch:
 
         `progress` is called with workgroups done, and all of them.
         """
-        program, work = self.program, len(self.program.code) * self._lanes
-        parts = split(self.count, self._threads, program.workgroups_per_batch, work, bool(program.loops))
-        return total(self._outcomes(parts, progress))
+        program, work, threads = self.program, len(self.program.code) * self._lanes, self._threads()
+        parts = split(self.count, threads, program.workgroups_per_batch, work, bool(program.loops))
+        return total(self._outcomes(parts, threads, progress))
 
     def run_each(self) -> list[Outcome]:
         """Run every workgroup. Returns the outcome of each."""
-        return self._outcomes([(place, place + 1) for place in range(self.count)], None)
+        return self._outcomes([(place, place + 1) for place in range(self.count)], self._threads(), None)
 
     def run_apart(self, count: int) -> Outcome:
         """Run the first `count` workgroups, one after the other on this thread, even where one is stopped. Returns the
@@ -241,8 +242,9 @@ class Launch:
         template.keep([workspace])
         return self._in_texels(outcome) if self._texel_bytes else outcome
 
-    def _outcomes(self, parts: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
-        threads = self._threads
+    def _outcomes(
+        self, parts: list[tuple[int, int]], threads: int, progress: Callable[[int, int], None] | None
+    ) -> list[Outcome]:
         template, params = self._template(), self._params()
         numbers = list(range(threads if self.race_shadow.watches_storage else 1))
         shadows: dict[int, StorageShadow] = {}
@@ -294,7 +296,6 @@ class Launch:
         workspace = self._template().workspace().begin(self._params(), self.race_shadow.shadow())
         return workspace.sample_loop_lanes(self.count // 2, _SAMPLED)
 
-    @cached_property
     def _threads(self) -> int:
         """How many threads may run it: one if workgroups see each other, or if their order matters."""
         if self.options.schedule != LOCKSTEP or not self._independent() or not is_on("threads"):

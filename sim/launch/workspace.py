@@ -213,10 +213,10 @@ class Workspace:
         """
         finished = self.finish(first, last)
         counts = self._memory[self._template.counted].copy()
-        blocks, tallies, bounds, reached, margins, unwritten, checks = (
+        blocks, tallies, bounds, reached, margins, unwritten, checks = [
             part.of(counts) for part in self._template.tables
-        )
-        events, races, notes = (_taken(table) for table in self._lists)
+        ]
+        events, races, notes = map(_taken, self._lists)
         return Outcome(
             *(blocks, tallies, bounds, reached, margins, events, races, unwritten, checks, notes),
             worked=int(self._worked[at.WORKED_LANES]),
@@ -257,8 +257,8 @@ class Workspace:
             self._memory[counted] = self._template.image[counted]
             for table in self._state:
                 table[:] = 0
+            self._paused, self._configs[:, at.RESUMES] = None, 0
         self._fresh = False
-        self._paused, self._configs[:, at.RESUMES] = None, 0
         start = first
         while True:
             place = start + self._run()

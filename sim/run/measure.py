@@ -86,6 +86,8 @@ def all_findings(
     """Return the findings of a run of all workgroups with these probes, and those that only reruns show; and how many
     orders of atomic operations were not tried."""
     found = Found(explain(launch, outcome))
+    if not probes and not found.findings:
+        return found
     if outcome.finished == launch.count:
         found = _judged(dispatch, probes, launch, outcome, found.findings, replay)
         if "redundant" in probes:

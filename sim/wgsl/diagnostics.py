@@ -6,13 +6,17 @@ place is a `note:`, advice is a `hint:`. `WgslError` means that the shader is wr
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from functools import wraps
 from itertools import takewhile
+from typing import ParamSpec, TypeVar
 
 from ..fast_dataclass import sealed
 from .source import Span
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @sealed
@@ -110,16 +114,23 @@ def fail(code: str, message: str, span: Span | None, *notes: Note, hint: str | N
     return WgslError(Diagnostic("error", code, message, span, notes, hint))
 
 
-@contextmanager
-def limits_are_errors(what: str) -> Generator[None]:
-    """Turn `RecursionError` and `MemoryError` within this context, or decorated function, into a `WgslError`."""
-    try:
-        yield
-    except RecursionError:
-        raise fail("limit", f"the module nests too deeply to be {what}", None) from None
-    except MemoryError as error:
-        detail = f" ({error})" if str(error) else ""
-        raise fail("limit", f"there is not enough memory for the module to be {what}{detail}", None) from None
+def limits_are_errors(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator: `RecursionError` and `MemoryError` of the function become a `WgslError`."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*given: P.args, **named: P.kwargs) -> R:
+            try:
+                return function(*given, **named)
+            except RecursionError:
+                raise fail("limit", f"the module nests too deeply to be {what}", None) from None
+            except MemoryError as error:
+                detail = f" ({error})" if str(error) else ""
+                raise fail("limit", f"there is not enough memory for the module to be {what}{detail}", None) from None
+
+        return call
+
+    return decorate
 
 
 def counted(least: int, most: int, noun: str) -> str:

@@ -125,8 +125,10 @@ def header(array: Any) -> tuple[int, ...]:
 
 
 def address_of(array: Any) -> int:
-    """The address of a contiguous array."""
-    if array.size and array.flags.writeable:
+    """The address of a contiguous array; 0 where it is empty."""
+    if not array.size:
+        return 0
+    if array.flags.writeable:
         return addressof(c_char.from_buffer(array))  # takes a quarter of the time
     address, _ = array.__array_interface__["data"]
     return address
