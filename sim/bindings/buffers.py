@@ -6,7 +6,7 @@ checked before anything runs. `texture_arrays` and `samplers` bind textures and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
@@ -60,6 +60,7 @@ class Binder:
         bindable = [v for v in pipeline.module.globals if _bindable(v)]
         self._keys = {v.name for v in bindable} | {v.binding for v in bindable}
         self._fits: dict[Variable, tuple[np.dtype[Any], int]] = {}  # type and bytes of the last array that was checked
+        self._wanted = [(v, v.name, v.binding, type_) for v, type_ in self._types.items()]
         bound = self._given(cast("Mapping[Key, object]", lasting))
         self._lasting = {each.variable: each.with_data(each.data.copy()) for each in bound}
 
@@ -68,28 +69,29 @@ class Binder:
 
         Raises `WgslError`, which names the binding.
         """
-        bound = {each.variable: each for each in self._given(cast("Mapping[Key, object]", bindings))}
-        if len(bound) == len(self._types):
-            return [*bound.values()]
-        bound = self._lasting | bound
+        given = self._given(cast("Mapping[Key, object]", bindings))
+        if len(given) == len(self._types):
+            return given
+        bound = self._lasting | {each.variable: each for each in given}
         for variable, type_ in self._types.items():
             if variable not in bound:
                 raise _missing(variable, type_)
         return [bound[variable] for variable in self._types]
 
-    def _given(self, given: Mapping[Key, object]) -> Iterator[Bound]:
-        """Yield the bindings that are given."""
+    def _given(self, given: Mapping[Key, object]) -> list[Bound]:
+        """Return the bindings that are given, in the order of the shader."""
         for key in given:
             if key not in self._keys:
                 raise _unknown(key, [*self._types])
-        for variable, type_ in self._types.items():
-            place = variable.binding
-            key = variable.name if variable.name in given else place
+        bound: list[Bound] = []
+        for variable, name, place, type_ in self._wanted:
+            key = name if name in given else place
             if key is None or key not in given:
                 continue
             if key is not place and place in given:
-                raise fail("bound-twice", f"{variable.name} is given by name and as {place}", variable.span)
-            yield self._bound(variable, type_, key, given[key])
+                raise fail("bound-twice", f"{name} is given by name and as {place}", variable.span)
+            bound.append(self._bound(variable, type_, key, given[key]))
+        return bound
 
     def _bound(self, variable: Variable, type_: t.Type, key: Key, value: object) -> Bound:
         if type(value) is not np.ndarray or isinstance(type_, t.Texture | t.Sampler):

@@ -239,7 +239,7 @@ def _copy(pairs: list[tuple[Bytes, Bytes]], is_zeroed: bool) -> None:
 
     `is_zeroed`: the first members are zero, in pages that exist only once something is stored there.
     """
-    size = sum(len(data) for _, data in pairs)
+    size = sum([len(data) for _, data in pairs])
     if size < 2 * _WORTH:
         for into, data in pairs:
             into[:] = data

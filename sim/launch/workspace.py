@@ -133,6 +133,7 @@ class Template:
         self.clocks, self.watch_state = part[watch.clocks], part[watch.state]
         self.tabled = [part[i] for i in (access, watch.table, probes.traced)]
         self._idle: list[Workspace] = []
+        self._filled: tuple[LaunchTables | None, NDArray[np.uint8]] = None, self.image
 
     def workspace(self) -> Workspace:
         """Return a workspace: one that an earlier launch has used, or a new one."""
@@ -140,6 +141,19 @@ class Template:
             with suppress(IndexError):  # another thread may have taken the last
                 return self._idle.pop()
         return Workspace(self)
+
+    def filled(self, tables: LaunchTables) -> NDArray[np.uint8]:
+        """Return the image with the tables of a launch in their places: made once for launches with the same ones."""
+        known, image = self._filled
+        if known is not tables:
+            parts = self.configs, *self.tabled
+            image = np.zeros(max(self.image.size, *map(_end, parts)), np.uint8)
+            image[: self.image.size] = self.image
+            configs, access, watched, traced = (part.of(image) for part in parts)
+            configs[:, _LAUNCHED] = tables.config
+            access[...], watched[...], traced[...] = tables.access, tables.watched, tables.traced
+            self._filled = tables, image  # one assignment: another thread sees both or neither
+        return image
 
     def keep(self, workspaces: Iterable[Workspace]) -> None:
         """Keep workspaces for launches to come."""
@@ -150,8 +164,8 @@ class Template:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its image and of the workspaces that it keeps."""
-        return self.image.nbytes + self.size * len(self._idle)
+        """The bytes of its images and of the workspaces that it keeps."""
+        return self.image.nbytes + self._filled[1].nbytes + self.size * len(self._idle)
 
 
 class Workspace:
@@ -171,7 +185,6 @@ class Workspace:
         self._record[template.moved] += self._address
         self._registers, self._workgroup_memory = template.registers.of(memory), template.workgroup_memory.of(memory)
         self._is_divided = len(self._configs) > 1  # such a batch cannot go on once it has paused
-        self._tabled = [part.of(memory) for part in template.tabled]
         self._clocks, self._watch_state = template.clocks.of(memory), template.watch_state.of(memory)
         *self._lists, self._worked, _, self._progress = self._state = [
             part.of(memory) for part in (*template.lists, *template.state)
@@ -181,21 +194,18 @@ class Workspace:
         self._run = machine().ready(self._address)
 
     def begin(self, params: LaunchParams, shadow: StorageShadow) -> Workspace:
-        """Begin a launch, with every byte as in the template. Returns the workspace."""
-        memory, template, tables = self._memory, self._template, params.tables
-        first, end = template.counted.start, template.image.size  # the record before them stays
-        memory[first:end] = template.image[first:]
+        """Begin a launch, with every byte as in its template and tables. Returns the workspace."""
+        memory, template, image = self._memory, self._template, self._template.filled(params.tables)
+        first, end = template.counted.start, image.size  # the record before them stays
+        memory[first:end] = image[first:]
         if self._used:
             memory[end : template.size] = 0
         self._used = self._fresh = True
         shared = [number for array in params.shared for number in header(array)]
         self._record[template.replaced] = [*shared, *shadow.headers, *_NO_SNAPSHOT_HEADER]
-        self._configs[:, _LAUNCHED] = tables.config
         long_loops = params.long_loops
         self._configs[:, at.WORK] = long_loops.work if self._is_divided else long_loops.first_pause
-        for part, table in zip(self._tabled, (tables.access, tables.watched, tables.traced), strict=True):
-            part[...] = table
-        for row, value in tables.rows.items():
+        for row, value in params.tables.rows.items():
             self._registers[:, row] = value
         self._clocks[:, at.CLOCK] = self._watch_state[at.BEGUN] = shadow.begun
         self._params, self._shadow, self._snapshot = params, shadow, _NO_SNAPSHOT
