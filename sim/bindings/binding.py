@@ -81,7 +81,7 @@ class Bound:
     @property
     def writable(self) -> bool:
         """Whether the shader can store to it."""
-        return self.variable.writable
+        return self.variable.space == "storage" and self.variable.access in ("read_write", "write")
 
     def with_data(self, data: NDArray[np.uint8]) -> Bound:
         """Return the binding with other bytes: `replace` takes ten times as long."""

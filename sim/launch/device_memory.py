@@ -136,7 +136,7 @@ def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
     kept: list[Bound] = []
     copied = [*pairs]
     for each, (part, data) in zip(bound, pairs, strict=True):
-        is_writable = each.variable.writable
+        is_writable = each.writable
         if is_writable and len(data) >= BORROWED and data.view(np.bool_).any():
             kept.append(_borrowed(each))
             continue
@@ -221,9 +221,9 @@ def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes
 
 def places_of(bound: Sequence[Bound]) -> tuple[dict[str, int], int]:
     """Return the first byte of each binding, and the bytes of all."""
-    places = {each.variable.name: 0 for each in bound}
+    places = dict.fromkeys((each.variable.name for each in bound), 0)
     end = 0
-    for each in (*[b for b in bound if b.variable.writable], *[b for b in bound if not b.variable.writable]):
+    for each in sorted(bound, key=lambda each: not each.writable):
         places[each.variable.name] = end
         end += _room(each)
     return places, max(_ALIGN, end)

@@ -138,7 +138,7 @@ class Launch:
     @property
     def writable(self) -> list[Bound]:
         """The bindings that the shader can store to."""
-        return [b for b in self._bound if b.variable.writable]
+        return [b for b in self._bound if b.writable]
 
     def output(self, bound: Bound) -> Any:
         """Return the contents of a binding in the form in which it was given."""
@@ -223,13 +223,13 @@ class Launch:
 
         `progress` is called with workgroups done, and all of them.
         """
-        program, work, threads = self.program, len(self.program.code) * self._lanes, self._threads()
+        program, work, threads = self.program, len(self.program.code) * self._lanes, self._threads
         parts = split(self.count, threads, program.workgroups_per_batch, work, bool(program.loops))
         return total(self._outcomes(parts, threads, progress))
 
     def run_each(self) -> list[Outcome]:
         """Run every workgroup. Returns the outcome of each."""
-        return self._outcomes([(place, place + 1) for place in range(self.count)], self._threads(), None)
+        return self._outcomes([(place, place + 1) for place in range(self.count)], self._threads, None)
 
     def run_apart(self, count: int) -> Outcome:
         """Run the first `count` workgroups, one after the other on this thread, even where one is stopped. Returns the
@@ -296,6 +296,7 @@ class Launch:
         workspace = self._template().workspace().begin(self._params(), self.race_shadow.shadow())
         return workspace.sample_loop_lanes(self.count // 2, _SAMPLED)
 
+    @property
     def _threads(self) -> int:
         """How many threads may run it: one if workgroups see each other, or if their order matters."""
         if self.options.schedule != LOCKSTEP or not self._independent() or not is_on("threads"):

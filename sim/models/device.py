@@ -66,7 +66,7 @@ class Device:
     banks: int  # of workgroup memory; a power of two
     bank_width: int  # bytes that a bank delivers per cycle; a power of two
     pair_merge: bool  # wide loads: two groups merge where lanes pair up on one address
-    lane_order: Mapping[int, tuple[int, ...]]  # bytes per lane of a load -> lanes as served
+    lane_order: Mapping[int, tuple[int, ...]] = field(hash=False)  # bytes per lane of a load -> lanes as served
     sector_bytes: int
     line_bytes: int
     merge_adjacent: bool  # model a compiler that merges adjacent scalar accesses into wide ones
@@ -88,12 +88,9 @@ class Device:
     cores: int | None  # None where no figure is claimed
     peak_flops: float | None  # f32 operations per second; None where no figure is claimed
     peak_bandwidth: float | None  # bytes per second
-    webgpu_limits: Mapping[str, int]
+    webgpu_limits: Mapping[str, int] = field(hash=False)
     costs: MeasuredCosts | None  # None where nothing was measured
-    sources: Mapping[str, Source] = field(compare=False)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.subgroup_size))  # tells most of them apart, and every launch needs it
+    sources: Mapping[str, Source] = field(hash=False, compare=False)
 
     def __post_init__(self) -> None:
         for name, least, most in POWERS_OF_TWO:

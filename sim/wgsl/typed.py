@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..bounded_cache import remember
@@ -52,11 +51,6 @@ class Variable:
     builtin: str | None = None
     attrs: t.IoAttributes = field(default_factory=t.IoAttributes)  # of an entry point's parameter
     init: Expr | None = None  # of a private var at module scope
-
-    @cached_property
-    def writable(self) -> bool:
-        """Whether it is a binding that the shader can store to."""
-        return self.space == "storage" and self.access in ("read_write", "write")
 
 
 @entity
