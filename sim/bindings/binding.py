@@ -38,7 +38,7 @@ Key: TypeAlias = str | tuple[int, int]
 Output: TypeAlias = NDArray[Any] | bytes
 """What a writable binding holds after a run: bytes if bytes were given, else an array."""
 
-DTYPES = {"f32": "<f4", "i32": "<i4", "u32": "<u4", "f16": "<f2"}
+DTYPES = {kind: np.dtype(name) for kind, name in {"f32": "<f4", "i32": "<i4", "u32": "<u4", "f16": "<f2"}.items()}
 
 
 class Bits(np.ndarray[Any, np.dtype[Any]]):

@@ -26,6 +26,8 @@ from .texture_arrays import bind_texture
 if TYPE_CHECKING:
     from .binding import Bindings
 
+_HANDLES = (t.Texture, t.Sampler)
+
 
 def words(variable: Variable, contents: NDArray[Any]) -> Bound:
     """Return a hidden buffer of instrumentation with these contents."""
@@ -59,7 +61,7 @@ class Binder:
         self._types = {v: pipeline.store_types[v] for v in pipeline.globals if _bindable(v)}
         bindable = [v for v in pipeline.module.globals if _bindable(v)]
         self._keys = {v.name for v in bindable} | {v.binding for v in bindable}
-        self._fits: dict[Variable, tuple[np.dtype[Any], int]] = {}  # type and bytes of the last array that was checked
+        self._fits: dict[Variable, tuple[Any, ...]] = {}  # types and bytes of the last one that was checked
         self._wanted = [(v, v.name, v.binding, type_) for v, type_ in self._types.items()]
         bound = self._given(cast("Mapping[Key, object]", lasting))
         self._lasting = {each.variable: each.with_data(each.data.copy()) for each in bound}
@@ -94,11 +96,12 @@ class Binder:
         return bound
 
     def _bound(self, variable: Variable, type_: t.Type, key: Key, value: object) -> Bound:
-        if type(value) is not np.ndarray or isinstance(type_, t.Texture | t.Sampler):
+        if isinstance(type_, _HANDLES) or not (type(value) is np.ndarray or _is_number_of(type_, value)):
             return _bound(variable, type_, key, value)
-        fits = value.dtype, value.nbytes
+        contents = cast("NDArray[Any]", value)
+        fits = type(value), contents.dtype, contents.nbytes
         if self._fits.get(variable) == fits:
-            return Bound(variable, type_, key, value, _bytes_of(value))
+            return Bound(variable, type_, key, value, _bytes_of(contents))
         bound = _bound(variable, type_, key, value)
         self._fits[variable] = fits
         return bound
@@ -173,9 +176,14 @@ def _as_bytes(variable: Variable, type_: t.Type, value: object) -> NDArray[np.ui
     if is_array(value):
         _check_dtype(variable, type_, value)
         return _bytes_of(value)
-    if isinstance(value, np.generic) and isinstance(type_, t.Scalar) and value.dtype == DTYPES[t.KIND[type_]]:
+    if _is_number_of(type_, value):
         return _bytes_of(np.asarray(value))
     return _packed(variable, type_, value)
+
+
+def _is_number_of(type_: t.Type, value: object) -> bool:
+    """Whether a value is a number of NumPy whose bytes are those of a scalar in the shader."""
+    return isinstance(value, np.generic) and isinstance(type_, t.Scalar) and value.dtype == DTYPES[t.KIND[type_]]
 
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
@@ -201,7 +209,7 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
             variable.span,
             hint="pass a structured dtype, uint32 words, a sequence of values, or bytes",
         )
-    wanted = np.dtype(DTYPES[kinds.pop()])
+    wanted = DTYPES[kinds.pop()]
     words = wanted.kind in "iu" and (dtype.kind in "iu" or isinstance(value, Bits))
     if dtype.itemsize == wanted.itemsize and (dtype.kind == wanted.kind or words):
         return
@@ -248,7 +256,7 @@ def _word(scalar: t.Scalar, number: object) -> bytes | None:
     if not isinstance(number, bool | int | float | np.bool_ | np.number) or isinstance(number, np.complexfloating):
         return None
     number = cast(float, number)
-    dtype = np.dtype(DTYPES[t.KIND[scalar]])
+    dtype = DTYPES[t.KIND[scalar]]
     if dtype.kind != "f":
         bounds = np.iinfo(dtype)
         whole = np.isfinite(number) and int(number) == number and bounds.min <= number <= bounds.max

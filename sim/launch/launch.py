@@ -120,8 +120,8 @@ class Launch:
         self.device = device
         self._bound = bound
         self.options = options
-        device_memory = device_memory or make_device_memory(bound)
-        self._places, self.storage = device_memory.places, device_memory.words
+        self.device_memory = device_memory or make_device_memory(bound)
+        self._places, self.storage = self.device_memory.places, self.device_memory.words
         words = len(self.storage)
         noted = words if "writers" in program.probe_names else 2 * words if program.interleaved else 1
         self._writers = np.zeros(noted, np.int64) if notes is None else notes
@@ -325,11 +325,6 @@ class Launch:
         stopped = self._without_probes(np.array([self.number(each) for each in places], np.int64))
         self._all_end = stopped is None and not self._independent()
         return stopped
-
-    @property
-    def device_memory(self) -> DeviceMemory:
-        """Its device memory."""
-        return DeviceMemory(self._places, self.storage)
 
     @property
     def can_interleave(self) -> bool:

@@ -185,10 +185,12 @@ class Workspace:
         self._record[template.moved] += self._address
         self._registers, self._workgroup_memory = template.registers.of(memory), template.workgroup_memory.of(memory)
         self._is_divided = len(self._configs) > 1  # such a batch cannot go on once it has paused
+        self._first, self._end = self._configs[:, at.FIRST_WORKGROUP], self._configs[:, at.END_WORKGROUP]
         self._clocks, self._watch_state = template.clocks.of(memory), template.watch_state.of(memory)
         *self._lists, self._worked, _, self._progress = self._state = [
             part.of(memory) for part in (*template.lists, *template.state)
         ]
+        self._pauses, self._jumps = self._progress[:, at.PAUSED], self._progress[:, at.BUDGET_USED]
         self._paused: PausedBatch | None = None
         self._params: LaunchParams | None = None
         self._run = machine().ready(self._address)
@@ -231,7 +233,7 @@ class Workspace:
             *(blocks, tallies, bounds, reached, margins, events, races, unwritten, checks, notes),
             worked=int(self._worked[at.WORKED_LANES]),
             finished=finished,
-            jumps=max(self._progress[:, at.BUDGET_USED].tolist()),
+            jumps=max(self._jumps.tolist()),
             stopped=None if self._paused is None else self._stopped(self._paused),
         )
 
@@ -261,7 +263,7 @@ class Workspace:
 
     def finish(self, first: int, last: int) -> int:
         """Run these workgroups with all counters at 0. Returns how many ran to their end."""
-        self._configs[:, at.FIRST_WORKGROUP], self._configs[:, at.END_WORKGROUP] = first, last
+        self._first[:], self._end[:] = first, last
         if not self._fresh:
             counted = self._template.counted
             self._memory[counted] = self._template.image[counted]
@@ -275,7 +277,7 @@ class Workspace:
             batch = self._paused = self._paused_batch(place)
             if batch is None or self._is_divided or not self._goes_on(batch):
                 return place - first
-            self._configs[:, at.FIRST_WORKGROUP] = start = batch.first
+            self._first[:] = start = batch.first
             self._configs[:, at.RESUMES] = 1
 
     @property
@@ -291,12 +293,11 @@ class Workspace:
 
     def _paused_batch(self, place: int) -> PausedBatch | None:
         """Return the batch from this workgroup on, if it has paused: the same one as before, or a new one."""
-        paused = self._progress[:, at.PAUSED]
-        if not np.count_nonzero(paused):
+        if not np.count_nonzero(self._pauses):
             return None
         if self._paused is not None and self._paused.first == place:
             return self._paused
-        given, group = int(self._configs[0, at.WORK]), int(np.flatnonzero(paused)[0])
+        given, group = int(self._configs[0, at.WORK]), int(np.flatnonzero(self._pauses)[0])
         return PausedBatch(place, self._progress[group], given, self._launch.long_loops.work)
 
     def _keep(self, snapshot: NDArray[Any]) -> None:
