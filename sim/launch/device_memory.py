@@ -221,7 +221,7 @@ def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes
 
 def places_of(bound: Sequence[Bound]) -> tuple[dict[str, int], int]:
     """Return the first byte of each binding, and the bytes of all."""
-    places = dict.fromkeys((each.variable.name for each in bound), 0)
+    places = dict.fromkeys([each.variable.name for each in bound], 0)
     end = 0
     for each in sorted(bound, key=lambda each: not each.writable):
         places[each.variable.name] = end

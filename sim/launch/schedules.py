@@ -47,6 +47,7 @@ _MOST_LANES = 1 << 18  # lanes of all of them: each has a copy of the registers
 _MOST_BESIDE = 1 << 16  # lanes in lockstep
 MOST_ONE_BY_ONE = 1 << 16  # invocations of a dispatch that still run one by one
 _MOST_SUBGROUPED = 1 << 22  # of a dispatch whose units are subgroups
+_ASCENDING = np.zeros(0, np.int64)
 _UNITS = {"invocations": "invocation", "subgroups": "subgroup", "workgroups": "turns"}  # granularities
 _DRAWN = re.compile(
     rf"(?:random\((?P<random>\d+)|pct\((?P<pct>\d+),(?P<depth>\d+))(?:,(?P<units>{'|'.join(_UNITS)}))?\)"
@@ -131,7 +132,7 @@ class Schedule:
             begin = [number for number in self.first if number < workgroups]
             return np.concatenate([begin, np.setdiff1d(np.arange(workgroups), begin)]).astype(np.int64)
         if self.seed == at.FORWARD:
-            return np.zeros(0, np.int64)
+            return _ASCENDING
         if self.seed == at.BACKWARD:
             return np.arange(workgroups - 1, -1, -1, dtype=np.int64)
         return np.random.default_rng(self.seed).permutation(workgroups)

@@ -186,7 +186,8 @@ class Workspace:
         self._registers, self._workgroup_memory = template.registers.of(memory), template.workgroup_memory.of(memory)
         self._is_divided = len(self._configs) > 1  # such a batch cannot go on once it has paused
         self._first, self._end = self._configs[:, at.FIRST_WORKGROUP], self._configs[:, at.END_WORKGROUP]
-        self._clocks, self._watch_state = template.clocks.of(memory), template.watch_state.of(memory)
+        self._work = self._configs[:, at.WORK]
+        self._clocks, self._watch_state = template.clocks.of(memory)[:, at.CLOCK], template.watch_state.of(memory)
         *self._lists, self._worked, _, self._progress = self._state = [
             part.of(memory) for part in (*template.lists, *template.state)
         ]
@@ -206,10 +207,10 @@ class Workspace:
         shared = [number for array in params.shared for number in header(array)]
         self._record[template.replaced] = [*shared, *shadow.headers, *_NO_SNAPSHOT_HEADER]
         long_loops = params.long_loops
-        self._configs[:, at.WORK] = long_loops.work if self._is_divided else long_loops.first_pause
+        self._work[:] = long_loops.work if self._is_divided else long_loops.first_pause
         for row, value in params.tables.rows.items():
             self._registers[:, row] = value
-        self._clocks[:, at.CLOCK] = self._watch_state[at.BEGUN] = shadow.begun
+        self._clocks[:] = self._watch_state[at.BEGUN] = shadow.begun
         self._params, self._shadow, self._snapshot = params, shadow, _NO_SNAPSHOT
         return self
 
@@ -240,7 +241,7 @@ class Workspace:
     @property
     def clock(self) -> int:
         """The last clock of its workgroups, counted over all batches."""
-        return int(self._clocks[:, at.CLOCK].max())
+        return int(self._clocks.max())
 
     def _stopped(self, batch: PausedBatch) -> Stopped:
         """Return where a batch was stopped, with the units of one of several lockstep groups."""

@@ -141,7 +141,7 @@ class Prepared:
             findings, agreement = sweep(dispatch, self._schedules, replace(measured, findings=findings))
         findings, silenced = suppress(findings, dispatch.pipeline.module.source, names)
         tried: tuple[Cure, ...] = ()
-        if self._cures and outcome.finished == launch.count:
+        if self._cures and findings and outcome.finished == launch.count:
             findings, tried = cured(dispatch, names, measured, findings, silenced)
         dispatch.spare_memory.close()
         seal(dispatch.bound)
