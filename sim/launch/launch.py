@@ -91,7 +91,7 @@ class RunOptions:
 
     @cached_property
     def on_one_thread(self) -> RunOptions:
-        """The same options for one thread: always the same object, by which launches know what they share."""
+        """These options for one thread: one object for all runs, which tell by it what they may share."""
         return replace(self, threads=1)
 
 

@@ -25,7 +25,10 @@ SHADER = """
 @group(0) @binding(2) var<storage, read_write> c: array<u32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { c[id.x] += a[id.x] ^ b[id.x]; }
 """
-SIZES = [(1, 1, 1), (5, 70_000, 3), (1_000_000, 300_001, 800_000)]  # words of a, b and c
+SIZES = [  # words of a, b and c
+    *((1, 1, 1), (1500, 1, 2000), (3000, 1, 2000)),
+    *((5, 70_000, 3), (1_000_000, 300_001, 800_000)),
+]
 
 
 def given(sizes):

@@ -13,7 +13,7 @@ import pytest
 from compiled_here import compiled_here, is_fast
 from numba import types
 
-from bankshot.sim.machine.compile.loader import flat, header
+from bankshot.sim.machine.compile.loader import address_of, flat, header
 from bankshot.sim.machine.compile.units import kind_of, recorded
 from bankshot.sim.machine.lanes import address_of_first, pitch_of
 
@@ -35,6 +35,16 @@ def run(function: Any, *arrays: Any) -> Any:
 
 def counted(dtype: Any, *shape: int) -> Any:
     return np.arange(100, 100 + np.prod(shape)).reshape(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_address_of_an_array_is_numpys(dtype):
+    array = counted(dtype, 3, 4)
+    assert address_of(array) == array.ctypes.data
+    array.flags.writeable = False
+    assert address_of(array[1:]) == array[1:].ctypes.data
+    assert address_of(array[:0]) == 0
+    assert header(array[:, :0]) == (0, 3, 0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

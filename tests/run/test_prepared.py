@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bankshot
-from bankshot.sim.launch import workgroup_classes
+from bankshot.sim.launch import run_history, workgroup_classes
 from bankshot.sim.launch.launch import Launch
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.run import dispatch
@@ -100,7 +100,122 @@ def test_threads_may_run_it_at_once():
         assert list(threads.map(ran, range(60))) == [[2.0 * number] * 128 for number in range(60)]
 
 
+def test_threads_may_run_it_at_once_with_other_sizes():
+    """So that what is kept for a size is that of another thread again and again."""
+    prepared = bankshot.prepare(SIZED, grid=3, probes="none", bindings={"y": np.zeros(4, np.uint32)})
+
+    def ran(number: int) -> list[int]:
+        return prepared.run({"x": np.ones(1 + number % 7, np.uint32)}).outputs["y"].tolist()
+
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(ran, range(300))) == [[1 + n % 7, 3, 0, 0] for n in range(300)]
+
+
+# ---- what is kept from run to run --------------------------------------------------------------------
+
+SIZED = """
+override least: u32 = 0;
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(1) fn main(@builtin(num_workgroups) grid: vec3u) {
+    y[0] = max(arrayLength(&x), least);
+    y[1] = grid.x;
+}"""
+
+
+@pytest.mark.parametrize("probes", ["none", "all"])
+def test_sizes_may_come_back(probes):
+    prepared = bankshot.prepare(SIZED, grid=3, probes=probes)
+    for words in (5, 9, 5, 5, 9, 1):
+        run = prepared.run({"x": np.ones(words, np.uint32), "y": np.zeros(words + 1, np.uint32)})
+        assert run.outputs["y"].tolist() == [words, 3, *[0] * (words - 1)]
+
+
+def test_grids_and_overrides_of_one_module_are_told_apart():
+    module = bankshot.check(SIZED)
+    made = [
+        (grid, least, bankshot.prepare(module, grid=grid, overrides={"least": least}, probes="none"))
+        for grid in (1, 2)
+        for least in (0, 50)
+    ]
+    given = {"x": np.ones(5, np.uint32), "y": np.zeros(2, np.uint32)}
+    for _ in range(3):
+        for grid, least, prepared in made:
+            assert prepared.run(given).outputs["y"].tolist() == [max(5, least), grid]
+
+
+def test_options_of_one_module_are_told_apart():
+    """A budget of loop iterations, and what accesses out of bounds do."""
+    module = bankshot.check("""
+        @group(0) @binding(0) var<storage, read> x: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(1) fn main() {
+            var sum = 0u;
+            for (var k = 0u; k < 100u; k++) { sum += x[k + 1u]; }
+            y[0] = sum;
+        }""")
+    given = {"x": np.ones(100, np.uint32), "y": np.zeros(1, np.uint32)}
+    made = [bankshot.prepare(module, grid=1, probes="none", budget=n, out_of_bounds="zero") for n in (None, 10)]
+    made.append(bankshot.prepare(module, grid=1, probes="none"))
+    for _ in range(3):
+        whole, stopped, clamped = (prepared.run(given) for prepared in made)
+        assert [each.finished for each in (whole, stopped, clamped)] == [1, 0, 1]
+        assert [each.code for each in stopped.findings] == ["endless-loop"]
+        assert [each.outputs["y"][0] for each in (whole, clamped)] == [99, 100]
+
+
+def test_tables_are_made_once_for_the_same_options_and_sizes(monkeypatch):
+    made = []
+    tables = Launch._tables
+    monkeypatch.setattr(Launch, "_tables", lambda launch: made.append(1) or tables(launch))
+    monkeypatch.setattr(run_history, "_SHORT", 1e9)  # so that all runs but the first of a size are on one thread
+    prepared = bankshot.prepare(SIZED, grid=3, probes="none", bindings={"y": np.zeros(4, np.uint32)})
+    for words, count in ((5, 1), (5, 2), (5, 2), (6, 3), (6, 4), (6, 4), (5, 5)):
+        prepared.run({"x": np.ones(words, np.uint32)})
+        assert len(made) == count
+
+
+def test_a_run_that_was_stopped_leaves_nothing_to_the_next():
+    prepared = bankshot.prepare(SOURCES["racing"], grid=2, probes="none", budget=50)
+    for value, finished in ((0.5, 2), (100.0, 0), (0.5, 2)):
+        x = np.full(64, value, np.float32)
+        run = prepared.run({"x": x, "y": np.zeros(128, np.float32)})
+        assert (run.finished, len(run.findings)) == (finished, int(not finished))
+
+
 # ---- bindings ----------------------------------------------------------------------------------------
+
+
+def test_numbers_may_change_their_types():
+    """Those of the type in the shader are not converted; others are, whatever was given before."""
+    prepared = bankshot.prepare(SCALED, grid=1, bindings={"x": np.ones(64, np.float32)})
+    y = np.zeros(64, np.float32)
+    for first in (np.uint32(1), 2, np.uint32(3), np.int64(4), np.float64(5), np.full((), 6, np.uint32), b"\7\0\0\0"):
+        number = first[0] if isinstance(first, bytes) else int(first)
+        assert prepared.run({"first": first, "y": y}).outputs["y"].tolist() == [0] * number + [2] * 32 + [0] * (
+            32 - number
+        )
+    with pytest.raises(bankshot.WgslError, match="not a value of u32"):
+        prepared.run({"first": np.float64(0.5), "y": y})
+
+
+def test_a_number_is_no_array_whatever_fitted_before():
+    prepared = bankshot.prepare(SIZED, grid=1, bindings={"y": np.zeros(4, np.uint32)})
+    assert prepared.run({"x": np.ones(1, np.uint32)}).outputs["y"].tolist() == [1, 1, 0, 0]
+    with pytest.raises(bankshot.WgslError, match="needs a NumPy array or bytes"):
+        prepared.run({"x": np.uint32(1)})
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, -0.0, 1e-45, 3.4e38])
+def test_a_float_of_numpy_keeps_its_bits(value):
+    code = """
+        @group(0) @binding(0) var<uniform> a: f32;
+        @group(0) @binding(1) var<storage, read_write> y: u32;
+        @compute @workgroup_size(1) fn main() { y = bitcast<u32>(a); }"""
+    number = np.float32(value)
+    prepared = bankshot.prepare(code, grid=1, probes="none")
+    outputs = [prepared.run({"a": each, "y": 0}).outputs["y"] for each in (number, number, float(number))]
+    assert [int(np.asarray(each).item()) for each in outputs] == [int(number.view(np.uint32))] * 3
 
 
 def test_lasting_bindings_are_copied_and_may_be_replaced():

@@ -29,9 +29,9 @@ def test_changed_shaders_run_or_are_refused() -> None:
 
 
 def test_running_out_of_memory_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    @limits_are_errors("run")
     def exhausted(text: str) -> None:
-        with limits_are_errors("run"):
-            raise MemoryError
+        raise MemoryError
 
     monkeypatch.setitem(fuzz_reader.WAYS, "run", exhausted)
     assert fuzz_reader.read("fn", "run").word == "crashed"
