@@ -183,7 +183,9 @@ def _as_bytes(variable: Variable, type_: t.Type, value: object) -> NDArray[np.ui
 
 def _is_number_of(type_: t.Type, value: object) -> bool:
     """Whether a value is a number of NumPy whose bytes are those of a scalar in the shader."""
-    return isinstance(value, np.generic) and isinstance(type_, t.Scalar) and value.dtype == DTYPES[t.KIND[type_]]
+    if not isinstance(value, np.generic) or not isinstance(type_, t.Scalar):
+        return False
+    return cast("np.generic[Any]", value).dtype == DTYPES[t.KIND[type_]]
 
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
