@@ -96,7 +96,6 @@ class Prepared:
         thorough, chosen = replay == _THOROUGH, _chosen(workgroups, self.grid)
         self._how = RunOptions(policy=policy, budget=most, work=work, chosen=chosen, thorough=thorough)
         self._binder = Binder(pipeline, bindings or {})
-        self._dumped = dump.debug_level()
         self._programs: dict[frozenset[str], tuple[RunOptions, Program]] = {}
 
     def __repr__(self) -> str:
@@ -124,7 +123,7 @@ class Prepared:
         Raises `WgslError` where a value does not fit the shader.
         """
         dispatch, names = self.dispatch(bindings), self._probes
-        if self._dumped:
+        if dump.debug_level():
             dump.print_stages(dispatch.stages(names))
         rows, missed = _traced(dispatch, self._trace, self._schedule)
         measured = measure(dispatch, names, self._workgroups, replay=self._replay, progress=progress)
