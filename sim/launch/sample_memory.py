@@ -18,6 +18,7 @@ from ..fast_dataclass import entity, frozen
 from ..ir import texture_handles
 from ..machine import layout as at
 from ..machine.compile.loader import machine
+from ..machine.sample_notes import SECTORS_OF_LINE
 from ..mechanisms import is_on
 from ..models.device import Device
 from .device_memory import DeviceMemory, check_borrowed_parts, lined_up, places_of
@@ -62,6 +63,7 @@ class Parts:
     granules: int
     lines: int
     own: int
+    words: int
 
 
 def bytes_of(notes: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -124,7 +126,7 @@ class SampleMemory:
             start = self._starts[name]
             if unprobed < size:
                 address, _ = each.data.__array_interface__["data"]
-                rows += (start, size, address, 0, 0, 0, 0)
+                rows += (start, size, address, *[0] * (at.SOURCE_SIZE - at.SOURCE_SECTORS))
                 self._sources.append(name)
             if unprobed:
                 storage[start : start + unprobed] = each.data[:unprobed]
@@ -143,8 +145,10 @@ class SampleMemory:
 
     @property
     def was_full(self) -> bool:
-        """Whether more lines have entered the cache than it holds."""
-        return bool(self.notes[at.SAMPLE_CACHE_INSERTED] > self.notes[at.SAMPLE_CACHE_LINES])
+        """Whether more lines or sectors have entered the cache than it holds."""
+        notes = self.notes
+        lines, most = notes[at.SAMPLE_CACHE_INSERTED], notes[at.SAMPLE_CACHE_LINES]
+        return bool(lines > most or notes[at.SAMPLE_SECTORS_INSERTED] > SECTORS_OF_LINE * most)
 
     def restart(self) -> None:
         """Forget all accesses, and what they changed."""

@@ -278,6 +278,7 @@ SAMPLE = Table("sample", "launch", "before what sampled workgroups access", pref
 SAMPLE_SHIFT = SAMPLE.field("shift", "bits", "log2 of the words of a chunk of storage")
 SAMPLE_CACHE_LINES = SAMPLE.field("cache_lines", "lines", "lines that the cache of a core holds for a workgroup")
 SAMPLE_CACHE_INSERTED = SAMPLE.field("cache_inserted", "lines", "lines that have entered it")
+SAMPLE_SECTORS_INSERTED = SAMPLE.field("sectors_inserted", "sectors", "sectors that have entered it")
 SAMPLE_LIST_AT = SAMPLE.field("list_at", "position", "of the list of accessed chunks")
 SAMPLE_LISTED = SAMPLE.field("listed", "chunks", "in that list")
 SAMPLE_SOURCES_AT = SAMPLE.field("sources_at", "position", "of the sources")
@@ -292,8 +293,9 @@ CHUNK_FIRST = CHUNK.field(
     "first", "bytes", "of each word: 1 if the first workgroup accesses it, 2 per atomic operation"
 )
 CHUNK_SECOND = CHUNK.field("second", "bytes", "likewise of the second workgroup")
-CHUNK_SECTOR_ENTERED = CHUNK.field("sector_entered", "lines", "lines that had entered the cache when its sector did")
-CHUNK_LINE_ENTERED = CHUNK.field("line_entered", "lines", "likewise of the line that begins here")
+CHUNK_SECTOR_ENTERED = CHUNK.field("sector_entered", "sectors", "that had entered the cache when its own did, with it")
+CHUNK_LINE_ENTERED = CHUNK.field("line_entered", "lines", "likewise when the line that begins here did")
+CHUNK_LINE_SECTORS = CHUNK.field("line_sectors", "sectors", "that had entered the cache before that line")
 
 SOURCE = Table("source", "binding", "where its words are copied from, and what is accessed of it", prefix="SOURCE_")
 SOURCE_START = SOURCE.field("start", "bytes", "of its first byte in storage")
@@ -303,6 +305,7 @@ SOURCE_SECTORS = SOURCE.field("sectors", "sectors", "that the workgroups access"
 SOURCE_GRANULES = SOURCE.field("granules", "granules", "that they access")
 SOURCE_LINES = SOURCE.field("lines", "lines", "that they access")
 SOURCE_OWN = SOURCE.field("own", "granules", "that the first workgroup accesses")
+SOURCE_WORDS = SOURCE.field("words", "words", "that they access")
 
 _FAR = 1 << 40  # beyond every difference of two numbers of 32 bits
 MARGINS = Table("margins", "watched comparison A < B or A <= B", "operands, and how close it was to the other result")

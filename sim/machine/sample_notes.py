@@ -23,6 +23,7 @@ from .memory import address_of, all_ones, shared_part
 _borrowed = borrower(PROBES)
 _recorded = recorded(types.Tuple((NUMBERS,)))
 _WORD = 4  # bytes
+SECTORS_OF_LINE = 2  # that a cache has room for, on average
 
 
 @compiled
@@ -133,16 +134,17 @@ def note_sampled(regs, row, config, entry, storage, workgroup, workgroups_per_ba
 @inlined
 def enter(sample, storage, place, line):
     """Have the sector that begins at a word enter the cache, unless it holds it. Returns 1 if it did not."""
-    shift = sample[at.SAMPLE_SHIFT]
-    at_line = notes_of(sample, storage, (place & -line) >> shift) + at.CHUNK_LINE_ENTERED
+    shift, lines = sample[at.SAMPLE_SHIFT], sample[at.SAMPLE_CACHE_LINES]
+    of_line = notes_of(sample, storage, (place & -line) >> shift)
     at_sector = notes_of(sample, storage, place >> shift) + at.CHUNK_SECTOR_ENTERED
-    entered = sample[at_line]
-    if entered == 0 or sample[at.SAMPLE_CACHE_INSERTED] - entered >= sample[at.SAMPLE_CACHE_LINES]:
+    entered, since = sample[of_line + at.CHUNK_LINE_ENTERED], sample[at.SAMPLE_SECTORS_INSERTED]
+    if entered == 0 or sample[at.SAMPLE_CACHE_INSERTED] - entered >= lines:
         sample[at.SAMPLE_CACHE_INSERTED] += 1
-        sample[at_line] = sample[at.SAMPLE_CACHE_INSERTED]
-    if sample[at_sector] >= sample[at_line]:
+        sample[of_line + at.CHUNK_LINE_ENTERED] = sample[at.SAMPLE_CACHE_INSERTED]
+        sample[of_line + at.CHUNK_LINE_SECTORS] = since
+    elif sample[at_sector] > max(sample[of_line + at.CHUNK_LINE_SECTORS], since - SECTORS_OF_LINE * lines):
         return np.int64(0)
-    sample[at_sector] = sample[at.SAMPLE_CACHE_INSERTED]
+    sample[at.SAMPLE_SECTORS_INSERTED] = sample[at_sector] = since + 1
     return np.int64(1)
 
 
@@ -180,8 +182,9 @@ def note_cached(regs, row, config, entry, storage, workgroup, workgroups_per_bat
 
 @part(LONG, returns=LONG)
 def count_parts(address):
-    """Count the distinct sectors, granules and lines of each source that have noted words. `address`: of the header of
-    the notes, whose list of chunks and sources are in ascending order. Returns how many chunks have noted words."""
+    """Count the noted words of each source, and the distinct sectors, granules and lines that have any. `address`: of
+    the header of the notes, whose list of chunks and sources are in ascending order. Returns how many chunks have noted
+    words."""
     (sample,) = _recorded(address)
     shift, listed = sample[at.SAMPLE_SHIFT], sample[at.SAMPLE_LIST_AT]
     source = sample[at.SAMPLE_SOURCES_AT]
@@ -196,6 +199,7 @@ def count_parts(address):
         if sample[chunk + at.CHUNK_FIRST] == 0 and sample[chunk + at.CHUNK_SECOND] == 0:
             continue
         noted += 1
+        noted_words = sample[chunk + at.CHUNK_FIRST] | sample[chunk + at.CHUNK_SECOND]
         begin = _WORD * (sample[place] << shift)  # bytes
         following = source + at.SOURCE_SIZE
         while following < after and begin >= sample[following + at.SOURCE_START]:
@@ -207,6 +211,8 @@ def count_parts(address):
         sample[source + at.SOURCE_LINES] += word // sample[at.SAMPLE_LINE] != line
         sector, line = word // sample[at.SAMPLE_SECTOR], word // sample[at.SAMPLE_LINE]
         granule = word // sample[at.SAMPLE_GRANULE]
+        for byte in range(0, 64, 8):
+            sample[source + at.SOURCE_WORDS] += (noted_words >> byte) & 0xFF != 0
         if sample[chunk + at.CHUNK_FIRST] != 0:
             sample[source + at.SOURCE_OWN] += granule != own
             own = granule

@@ -59,9 +59,10 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "issue_storage_load": ("", 1.0),
     "issue_storage_store": ("", 1.0),
     "issue_uniform_load": ("", 0.5),
-    "issue_local": ("arrays of function space, at an index that is known at run time and the same in all lanes", 1.0),
+    "issue_local": ("a load of an array of function space, at an index that all lanes share, known at run time", 1.0),
+    "issue_local_store": ("a store to the same, or of an element that it begins with", 1.0),
     "issue_local_scattered": ("a load of the same, where lanes may have different indices", 16.0),
-    "issue_local_scattered_store": ("a store to the same", 32.0),
+    "issue_local_scattered_store": ("a store of such lanes", 32.0),
     "issue_barrier": ("", 2.0),
     "issue_subgroup": ("", 2.0),
     "issue_workgroup_atomic": ("", 1.0),
@@ -88,6 +89,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "latency_dram": ("more for a line in memory", 350.0),
     "latency_uniform_load": ("", 30.0),
     "latency_local": ("", 40.0),
+    "latency_local_store": ("a store to a copy that an access waits for", 7.0),
     "latency_local_scattered": ("", 100.0),
     "latency_workgroup_atomic": ("", 80.0),
     "latency_storage_atomic": ("", 700.0),
@@ -150,8 +152,9 @@ class Work:
     missed_lines: float  # of loads, of which sectors miss the core's cache
     load_sectors: float  # that miss the core's cache
     ideal_load_sectors: float
-    local_lines: float  # of arrays of function space, that the core's cache does not hold
-    store_sectors: float
+    local_lines: float  # of stores to arrays of function space, that the core's cache does not hold
+    stored_lines: float  # that reach the L2 cache: those of neighbouring stores once
+    store_sectors: float  # likewise
     ideal_store_sectors: float
     footprint: float
     moved: float
@@ -178,9 +181,10 @@ class Work:
             self,
             load_lines=self.ideal_load_lines,
             store_lines=self.ideal_store_lines,
+            stored_lines=min(self.stored_lines, self.ideal_store_lines),
             missed_lines=min(self.missed_lines, self.ideal_load_lines),
             load_sectors=self.ideal_load_sectors,
-            store_sectors=self.ideal_store_sectors,
+            store_sectors=min(self.store_sectors, self.ideal_store_sectors),
         )
 
 
@@ -330,7 +334,7 @@ def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 
 def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    stores = work.store_sectors * costs["l2_store_sector"] + work.store_lines * costs["l2_store_line"]
+    stores = work.store_sectors * costs["l2_store_sector"] + work.stored_lines * costs["l2_store_line"]
     loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
     local = work.local_lines * (_LINE_SECTORS * costs["l2_store_sector"] + costs["l2_store_line"])
     return _share(work, cores) * (loads + stores + local)

@@ -192,7 +192,7 @@ class _Walk:
                 if id(slot) in self._copied:
                     self._issue(item, STORE_OF_LOCAL, [], costs, now)
                 elif id(slot) in self._variables:
-                    self._filled_in(costs).issued["local"] += slot.rows
+                    self._filled_in(costs).issued["local_store"] += slot.rows
                 self._ready[id(slot)] = done = self._after([value], Moment())
                 return now, done
             case ir.Load() | ir.Store():
@@ -202,6 +202,8 @@ class _Walk:
                 used = any(id(each) in self._needed for each in results)
                 return now, self._issue(item, cost_of_atomic(item, self._sites, used=used), results, costs, now)
             case ir.Pick(block=block, index=index, result=result):
+                if id(block.slots[0]) in self._copied:  # a copy is made for this access: stores in order
+                    now = self._after_slots(block, now).after("local_store", block.rows)
                 return now, self._issue(item, cost_of_local(block, index, stores=False), [result], costs, now)
             case ir.Put(block=block, index=index):
                 return now, self._issue(item, cost_of_local(block, index, stores=True), [], costs, now)
@@ -258,6 +260,9 @@ class _Walk:
                 ready = ready.after("fp32", cost.steps)
             self._ready.update((id(each), ready) for each in results)
         return begin
+
+    def _after_slots(self, block: ir.Block, now: Moment) -> Moment:
+        return max(now, *(self._ready.get(id(each), now) for each in block.slots), key=_CYCLES)
 
     def _after(self, needs: list[ir.Value] | tuple[ir.Value, ...], now: Moment) -> Moment:
         return max(now, *(self._ready.get(id(each), now) for each in needs), key=_CYCLES) if needs else now

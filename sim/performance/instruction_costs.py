@@ -20,6 +20,7 @@ STEPS = {
     "storage_load": 250.0,
     "uniform_load": 30.0,
     "local": 40.0,
+    "local_store": 7.0,
     "local_scattered": 100.0,
     "workgroup_atomic": 80.0,
     "storage_atomic": 700.0,
@@ -45,14 +46,14 @@ ISSUED = (
         "conversion",
     ),
     *("bit_count", "branch", "loop", "workgroup_load", "workgroup_store", "storage_load", "storage_store"),
-    *("uniform_load", "local", "local_scattered", "local_scattered_store"),
+    *("uniform_load", "local", "local_store", "local_scattered", "local_scattered_store"),
     *("barrier", "subgroup", "workgroup_atomic", "workgroup_atomic_sum", "storage_atomic"),
 )
 
 _LANES = 32  # of a subgroup
 _SECTORS = 4  # of a line
 
-_IN_REGISTERS = 16  # elements of an array variable, at most
+_IN_REGISTERS = 20  # elements of an array, at most
 _MINUS_ONE = 0xFFFFFFFF  # uint32 bits
 _PREDICATED = 8  # instructions
 _SIMPLE = (ir.Value, ir.Set, ir.Load, ir.Store, ir.Count)
@@ -185,6 +186,8 @@ def executed_in_software(item: ir.Item, cost: InstructionCost) -> tuple[tuple[st
             return (("local" if index.uniform else "local_scattered", 1),)
         case ir.Put(index=index):
             return (("local" if index.uniform else "local_scattered_store", 1),)
+        case ir.Set():
+            return (("local", 1),)
         case _:
             return ((cost.issued, cost.times), ("fp32", cost.arithmetic), ("integer", cost.integer))
 
@@ -213,16 +216,17 @@ def is_predicated(construct: ir.If) -> bool:
     return len(inside) <= _PREDICATED and all(isinstance(item, _SIMPLE) for item in inside)
 
 
-STORE_OF_LOCAL = InstructionCost("local", "issue")  # of one element of all lanes
+STORE_OF_LOCAL = InstructionCost("local_store", "issue")  # of one element of all lanes
 
 
 def copied_slots(body: ir.Region) -> frozenset[int]:
-    """Return the identities of the slots of array values that are indexed at run time.
+    """Return the identities of the slots of array values that are in memory.
 
-    No index selects a register, so a driver copies such an array to memory each time. That it does is inferred from
-    times on an H200, which predictions come closer to with it, but do not with components of vectors.
+    A driver copies such an array to memory each time that it is indexed: on an H200, each access to a value of 32 words
+    takes as long as 32 stores.
     """
-    return frozenset(id(slot) for block in _indexed(body) if block.copied for slot in block.slots)
+    copies = (block for block in _indexed(body) if _is_in_memory(block) and block.copied)
+    return frozenset(id(slot) for block in copies for slot in block.slots)
 
 
 def variable_slots(body: ir.Region) -> frozenset[int]:
@@ -243,8 +247,8 @@ def _indexed(body: ir.Region) -> list[ir.Block]:
 
 
 def _is_in_memory(block: ir.Block) -> bool:
-    """Whether an array that is indexed at run time is in memory. On an H200, a variable of up to 16 words is not."""
-    return block.copied or block.rows > _IN_REGISTERS
+    """Whether an array that is indexed at run time is in memory. On an H200 one of 32 words is, not one of 20."""
+    return block.rows > _IN_REGISTERS
 
 
 def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> InstructionCost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from math import log, prod, sqrt
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,11 +17,13 @@ from ..codegen.build import draft
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
+from ..machine.sample_notes import SECTORS_OF_LINE
 from ..models.device import Device
 from ..models.occupancy import occupancy
 from ..models.time_model import Work
 from ..performance.chains import region_costs
 from ..performance.instruction_costs import local_words, used_atomics
+from ..performance.store_runs import store_runs
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
 from .region_sums import RegionSums, region_sums
@@ -29,7 +32,7 @@ from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread
 
 _ACCESSES = ("load", "store", "atomic")
 _ALL_MISS = Misses(1.0, 1.0)
-_PACKED = Spread(1.0, 1.0, 0.0)
+_PACKED = Spread(1.0, 1.0, 0.0, 1.0)
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
 _REDUCTIONS = _SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
@@ -40,8 +43,8 @@ _MOST_PROGRAMS = 16  # that are kept for each module
 
 @frozen
 class SampledProgram:
-    """A program that samples workgroups, the sums over its regions, the atomic operations whose results are needed, and
-    the words that arrays of function space take of each invocation.
+    """A program that samples workgroups, the sums over its regions, the atomic operations whose results are needed,
+    the words that arrays of function space take of each invocation, and the bytes that runs of stores write together.
 
     Its basic blocks are those of any program of the dispatch.
     """
@@ -50,6 +53,7 @@ class SampledProgram:
     sums: RegionSums
     used: frozenset[SourceSite]
     local_words: int
+    store_runs: Mapping[SourceSite, int] = field(hash=False)
 
 
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], SampledProgram]] = WeakKeyDictionary()
@@ -76,6 +80,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     requested, missed = sum(row.global_sectors for row in loads), sum(misses)
     ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
     delayed = sum(row.global_requests * share.executions for row, share in zip(loads, shares, strict=True))
+    apart = {row.site: _apart(row, sampled.store_runs, device) for row in stores}
     memory = _memory(dispatch, [*loads, *stores, *atomics], sample, scale)
     atomic_sectors, turns, word_turns = _storage_atomics(turning, sampled.used, sample, dispatch, scale)
     width = device.line_bytes // device.sector_bytes
@@ -96,7 +101,8 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         load_sectors=scale * missed,
         ideal_load_sectors=scale * ideal,
         local_lines=scale * _local_lines(executed.issued, sampled.local_words * subgroups * sharing, device),
-        store_sectors=scale * sum(row.global_sectors for row in stores),
+        stored_lines=scale * sum(row.global_lines * apart[row.site] for row in stores),
+        store_sectors=scale * sum(row.global_sectors * apart[row.site] for row in stores),
         ideal_store_sectors=scale * sum(row.global_ideal_sectors for row in stores),
         footprint=memory.footprint,
         moved=memory.moved,
@@ -134,7 +140,8 @@ def _sampled(dispatch: Dispatch) -> SampledProgram:
         made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
         program = made.program()
         sums = region_sums(region_costs(made.lowered, barriers=several))
-        return SampledProgram(program, sums, used_atomics(made.lowered), local_words(made.lowered.body))
+        words = local_words(made.lowered.body)
+        return SampledProgram(program, sums, used_atomics(made.lowered), words, store_runs(made.lowered))
 
     known = _PROGRAMS.setdefault(pipeline.module, {})
     return remember(known, (*program_key(pipeline, how), several), make, _MOST_PROGRAMS)
@@ -144,13 +151,16 @@ def _sampled(dispatch: Dispatch) -> SampledProgram:
 
 
 def _local_lines(issued: Mapping[str, float], lines: int, device: Device) -> float:
-    """Return the lines of arrays of function space that the core's cache does not hold. `lines`: of all that share it.
+    """Return the lines of stores to arrays of function space that the core's cache does not hold. `lines`: of all
+    arrays that share it.
 
-    An element of all lanes of a subgroup is a line.
+    An element of all lanes of a subgroup is a line, with all of its sectors. Arrays twice as large as the cache leave
+    nothing in it, as all are used in turn. Loads mostly follow the stores that they need.
     """
-    kept = min(1.0, cache_lines(device, 1) / max(1, lines))
-    stored = issued.get("local_scattered_store", 0.0) / (device.line_bytes // device.sector_bytes)
-    return (1 - kept) * (issued.get("local", 0.0) + issued.get("local_scattered", 0.0) + stored)
+    width = device.line_bytes // device.sector_bytes
+    room = cache_lines(device, 1) * SECTORS_OF_LINE / width
+    lost = min(1.0, max(0.0, lines / room - 1))
+    return lost * (issued.get("local_store", 0.0) + issued.get("local_scattered_store", 0.0) / width)
 
 
 def _shared(row: Site, sample: Sample) -> float:
@@ -206,6 +216,15 @@ class Memory:
     reach: float
 
 
+def _apart(row: Site, runs: Mapping[SourceSite, int], device: Device) -> float:
+    """Return the share of a site's stores that reach the L2 cache, where runs of stores reach it together.
+
+    On an H200 these are half of them, for three and more stores to less than a sector.
+    """
+    together = runs.get(row.site, 0)
+    return 0.5 if 3 * row.bytes_per_lane <= together < device.sector_bytes else 1.0
+
+
 def _memory(dispatch: Dispatch, rows: list[Site], sample: Sample, scale: float) -> Memory:
     """Return the bytes of the distinct lines of storage that are accessed, at most, and those that device memory moves.
 
@@ -222,22 +241,24 @@ def _memory(dispatch: Dispatch, rows: list[Site], sample: Sample, scale: float) 
             spread = sample.spreads.get(each.variable.name, _PACKED)
             used = scale * sum(row.global_sectors for row in mine) * sector_bytes
             footprint += min(len(each.data), used * spread.lines)
-            found.append((min(len(each.data), used * spread.granules), spread.new, _moves(mine)))
+            found.append((min(len(each.data), used * spread.granules), spread.new, _moves(mine, spread.covered)))
     for own, new, times in found:
         moved += own * times
         if new * grid > own > 0:
             between = own / new  # workgroups
-            its = (new * grid - own) * times
+            its = new * grid - own
             again += its
             far += its * sum(min(most, between * other) for most, other, _ in found)
     return Memory(footprint, moved, again, far / again if again else 0.0)
 
 
-def _moves(rows: list[Site]) -> float:
-    """Return how often device memory moves what these accesses need: twice if they store parts of sectors alone."""
-    stores = [row for row in rows if row.site.kind == "store"]
-    stored, whole = sum(row.global_sectors for row in stores), sum(row.global_ideal_sectors for row in stores)
-    return 1 + (min(1.0, 2 * (1 - whole / stored)) if stored else 0.0)
+def _moves(rows: list[Site], covered: float) -> float:
+    """Return how often device memory moves what these accesses need: twice if they store parts of sectors alone.
+
+    `covered`: the share of these sectors that neighbouring workgroups access.
+    """
+    stores = any(row.global_sectors > row.global_ideal_sectors for row in rows if row.site.kind == "store")
+    return 1 + (min(1.0, 2 * (1 - covered)) if stores else 0.0)
 
 
 # ---- atomic operations -------------------------------------------------------------------------------

@@ -44,12 +44,14 @@ class Contention:
 class Spread:
     """The bytes of the lines and of the granules that hold the accessed sectors of a buffer, for each byte of these.
 
-    `new`: bytes of granules that a workgroup accesses and its neighbour does not.
+    `new`: bytes of granules that a workgroup accesses and its neighbour does not. `covered`: the share of the bytes of
+    these sectors that is accessed.
     """
 
     lines: float
     granules: float
     new: float
+    covered: float
 
 
 @frozen
@@ -111,7 +113,8 @@ def _spread(parts: Parts, device: Device) -> Spread:
     """Return the spread of a buffer of which two workgroups access these parts."""
     sectors, lines = parts.sectors * device.sector_bytes, parts.lines * device.line_bytes
     granules, own = 4 * GRANULE * parts.granules, 4 * GRANULE * parts.own
-    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), float(granules - own))
+    covered = min(1.0, 4 * parts.words / sectors)
+    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), float(granules - own), covered)
 
 
 def _contentions(accessed: Accessed, names: Iterable[str], *, alone: bool) -> dict[str, Contention]:
