@@ -52,9 +52,10 @@ class LaunchSetup:
     ) -> LaunchTables:
         """Return the tables of a launch: those of the last one, if it had this grid, these very options, and this very
         access table for the places of its bindings."""
-        last = self._last
-        if last is not None and last[0] == grid and last[1] is options and last[2] is placed:
-            return last[3]
+        if self._last is not None:
+            known_grid, known_options, known_places, tables = self._last
+            if known_grid == grid and known_options is options and known_places is placed:
+                return tables
         tables = make()
         self._last = grid, options, placed, tables  # one assignment: another thread sees all or nothing
         return tables

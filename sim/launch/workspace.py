@@ -165,7 +165,8 @@ class Template:
     @property
     def nbytes(self) -> int:
         """The bytes of its images and of the workspaces that it keeps."""
-        return self.image.nbytes + self._filled[1].nbytes + self.size * len(self._idle)
+        _, filled = self._filled
+        return self.image.nbytes + filled.nbytes + self.size * len(self._idle)
 
 
 class Workspace:
@@ -298,8 +299,8 @@ class Workspace:
             return None
         if self._paused is not None and self._paused.first == place:
             return self._paused
-        given, group = int(self._configs[0, at.WORK]), int(np.flatnonzero(self._pauses)[0])
-        return PausedBatch(place, self._progress[group], given, self._launch.long_loops.work)
+        groups, given = np.flatnonzero(self._pauses), int(self._configs[0, at.WORK])
+        return PausedBatch(place, self._progress[int(groups[0])], given, self._launch.long_loops.work)
 
     def _keep(self, snapshot: NDArray[Any]) -> None:
         """Let the machine compare the state with a snapshot."""

@@ -92,9 +92,10 @@ def test_a_sample_accesses_what_it_accesses_in_a_copy_of_all_memory(body: str, p
         assert both.tolist() == np.flatnonzero(whole._notes_of(bound)).tolist()
         found, expected = (run.device_memory.part(bound).view(np.uint32) for run in (sampled, whole))
         assert found[both].tolist() == expected[both].tolist()
-        parts = memory.parts().get(bound.variable.name, Parts(0, 0, 0, 0))
+        parts = memory.parts().get(bound.variable.name, Parts(0, 0, 0, 0, 0))
         assert [parts.sectors, parts.granules, parts.lines] == [len({*(both // size)}) for size in (8, 16, 32)]
         assert parts.own == len({*(words[first] // 16)})
+        assert parts.words == len(both)
     memory.close()
 
 
@@ -176,7 +177,7 @@ def test_a_workgroup_runs_again_only_where_its_cache_was_full(monkeypatch) -> No
     monkeypatch.setattr(Launch, "run_apart", noted)
     shared = PREDICTED.replace("x[id.x]", "x[id.x % 64u] + x[id.x % 64u + 64u] + x[id.x % 64u]")
     given = {"x": np.ones(512, np.float32), "y": np.ones(512, np.float32)}
-    for lines, expected in ((8, [2]), (2, [2, 1])):  # of a workgroup, which loads 6
+    for lines, expected in ((12, [2]), (11, [2, 1])):  # with room for two sectors each; a workgroup loads 24
         costs = MeasuredCosts({"cache_bytes": Cost(8 * lines * 128.0, None, "by hand")})
         device = get("nvidia").with_(cores=1, costs=costs)
         counts.clear()
