@@ -199,7 +199,7 @@ def count_parts(address):
         if sample[chunk + at.CHUNK_FIRST] == 0 and sample[chunk + at.CHUNK_SECOND] == 0:
             continue
         noted += 1
-        noted_words = sample[chunk + at.CHUNK_FIRST] | sample[chunk + at.CHUNK_SECOND]
+        noted_words = np.int64(sample[chunk + at.CHUNK_FIRST]) | np.int64(sample[chunk + at.CHUNK_SECOND])
         begin = _WORD * (sample[place] << shift)  # bytes
         following = source + at.SOURCE_SIZE
         while following < after and begin >= sample[following + at.SOURCE_START]:
