@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,11 @@ def render(twin: dict[str, Any], side: int) -> str:
     return enable + HEAD + ALTERNATIVES.sub(rf"\{side}", twin.get("module", "") + text)
 
 
+@lru_cache(maxsize=2)  # the two texts of a twin, for both sizes of a batch
+def checked(text: str) -> bankshot.Module:
+    return bankshot.check(text, uniformity="off")
+
+
 def findings(text: str, twin: dict[str, Any], replay: bool = True) -> list[bankshot.Finding]:
     size, groups = sizes(twin)
     count = max(LEAST, math.prod(size) * math.prod(groups))
@@ -79,8 +85,7 @@ def findings(text: str, twin: dict[str, Any], replay: bool = True) -> list[banks
     }
     more = {"image": np.zeros((8, 64), np.uint32), "cells": bytes(8 * count), "queue": bytes(4 + 4 * count)}
     bindings |= {name: value for name, value in more.items() if re.search(rf"@binding\(5\).* {name}:", text)}
-    module = bankshot.check(text, uniformity="off")
-    return bankshot.simulate(module, grid=groups, bindings=bindings, replay=replay).findings
+    return bankshot.simulate(checked(text), grid=groups, bindings=bindings, replay=replay).findings
 
 
 def places(found: list[bankshot.Finding]) -> set[tuple[str, int]]:
