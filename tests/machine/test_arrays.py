@@ -133,17 +133,19 @@ from test_arrays import run
 print(run(lambda a, b: a[b[0]], np.arange(5), np.array([INDEX])))
 """
 EVERYWHERE = """
-import numpy as np, bankshot, sys
-from bankshot.__main__ import main
+import numpy as np, bankshot
+from bankshot.oracle.audit import Options, audit
 from everything import EVERYTHING, GUARDS
+from tests.programs_made.project_kernels import project_kernels
 given = {"x": np.linspace(0.01, 0.99, 256, dtype=np.float32), "y": np.zeros(256, np.float32), "sum": np.zeros(1, "u4")}
 for probes in ("none", "all"):
     bankshot.simulate(EVERYTHING, grid=4, bindings=given, probes=probes)
 for limit in (1, 3, 1000):
     bankshot.simulate(EVERYTHING, grid=1, bindings=given, trace=bankshot.Trace("r", (0, 0, 0), (0, 5), limit))
 bankshot.simulate(GUARDS, grid=16, bindings={"y": np.zeros(64, np.uint32)}, workgroups="classes")
-sys.argv[1:] = ["audit", "shaders/matmul.toml", "shaders/q4_k", "--no-gpu"]
-main()
+for number, plan in enumerate(project_kernels()):
+    done = audit(plan.kernel.case(plan.shapes[number % len(plan.shapes)]), Options(gpu=False))
+    assert done.ok, done
 """
 
 

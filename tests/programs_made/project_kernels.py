@@ -16,7 +16,7 @@ SHADERS = Path(__file__).parents[2] / "shaders"
 
 def project_kernels() -> list[Plan]:
     """The first kernel and the last of each entry point, in the order of the manifests."""
-    every = plans([SHADERS], Request())
+    every = plans([SHADERS], Request(quick=True))
     of_one_text: defaultdict[tuple[str, str | None], list[int]] = defaultdict(list)
     for number, plan in enumerate(every):
         of_one_text[str(plan.kernel.source), plan.kernel.entry].append(number)
