@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import subprocess
 import sys
 import weakref
@@ -93,17 +94,28 @@ def told(case, modules):
 
 @pytest.fixture(scope="module")
 def fresh():
-    """What each case tells in a process of its own."""
+    """What each case tells in a process of its own, forked from one that has run nothing."""
+    if not hasattr(os, "fork"):
+        pytest.skip("this system has no fork")
     code = """
-import json, sys
-from tests.run.test_repeated import told
-print(json.dumps(told(json.loads(sys.argv[1]), {})))
+import json, multiprocessing
+from tests.run.test_repeated import CASES, told
+
+def tell(case):
+    print(json.dumps(told(case, {})), flush=True)
+
+for case in CASES:
+    process = multiprocessing.get_context("fork").Process(target=tell, args=[case])
+    process.start()
+    process.join()
 """
-    return [json.loads(_output(code, json.dumps(case))) for case in CASES]
+    lines = _output(code).splitlines()
+    assert len(lines) == len(CASES)
+    return list(map(json.loads, lines))
 
 
-def _output(code, argument):
-    return subprocess.run([sys.executable, "-c", code, argument], cwd=ROOT, capture_output=True, check=True).stdout
+def _output(code, *arguments):
+    return subprocess.run([sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, check=True).stdout
 
 
 def test_the_cases_find_what_they_are_to_find(fresh):
