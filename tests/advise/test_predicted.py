@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,14 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u
 """
 
 
-@pytest.fixture
-def shader(tmp_path: Path) -> Path:
-    (tmp_path / "k.wgsl").write_text(SHADER)
-    return tmp_path / "k.wgsl"
+@pytest.fixture(scope="module")
+def shader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("shader") / "k.wgsl"
+    file.write_text(SHADER)
+    return file
 
 
+@cache
 def advise(shader: Path, device: str, *options: str) -> str:
     args = ["advise", str(shader), "--device", device, "--grid", "800", "--bind", "x=normal:f32:819200",
             "--bind", "y=zeros:f32:819200", *options]  # fmt: skip

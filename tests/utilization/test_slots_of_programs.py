@@ -12,7 +12,7 @@ from bankshot.sim.models.devices import DEVICES
 from bankshot.sim.run.sliced_workgroups import MOST_WORKGROUPS
 from tests.programs_made.checked_programs import float_program, integer_program
 
-SETTINGS = settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("make", [integer_program, float_program])
