@@ -135,7 +135,7 @@ def main(
     """Time the compute shaders in folders."""
     os.environ[LIMIT] = str(patience)  # for the process that runs wgpu, which compiles some shaders for minutes
     info = wgpu_client.require_adapter(adapter)
-    repositories = [] if sources is None else read_sources(sources)
+    repositories = [] if sources is None else read_sources(sources, folders)
     chosen = "all shaders" if most is None else f"at most {most} shaders of each, evenly spaced"
     conditions = machine() | {"adapter": info.name, "workgroups": WORKGROUPS, "chosen": chosen}
     rows: list[Row] = []

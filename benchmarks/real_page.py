@@ -64,8 +64,11 @@ class Explained:
         return max(self.seconds, key=lambda part: self.seconds[part])
 
 
-def read_sources(path: Path) -> list[Source]:
-    """Read the repositories: a line `FOLDER OWNER/NAME COMMIT` for each, the folder relative to the file."""
+def read_sources(path: Path, folders: Sequence[Path] = ()) -> list[Source]:
+    """Read the repositories: a line `FOLDER OWNER/NAME COMMIT` for each, the folder relative to the file.
+
+    Raises `UsageError` for another line, and where one of `folders` has nothing of them: a page would have its path.
+    """
     sources: list[Source] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line.strip():
@@ -73,6 +76,10 @@ def read_sources(path: Path) -> list[Source]:
             if len(parts) != 3:
                 raise UsageError(f"{path}:{number}: a line must be FOLDER OWNER/NAME COMMIT")
             sources.append(Source((path.parent / parts[0]).resolve(), parts[1], parts[2]))
+    for folder in folders:
+        place = folder.resolve()
+        if not any(place.is_relative_to(each.folder) or each.folder.is_relative_to(place) for each in sources):
+            raise UsageError(f"{path}: no line is for {folder}; folders are relative to the file")
     return sources
 
 

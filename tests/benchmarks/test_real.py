@@ -118,6 +118,10 @@ def test_at_most_so_many_shaders_of_a_folder_evenly_spaced():
 def test_sources_are_a_folder_a_name_and_a_commit(tmp_path):
     (tmp_path / "sources").write_text("a/b me/it 12\n\n")
     assert read_sources(tmp_path / "sources") == [Source((tmp_path / "a" / "b").resolve(), "me/it", "12")]
+    for folder in (tmp_path, tmp_path / "a" / "b", tmp_path / "a" / "b" / "shaders"):
+        assert len(read_sources(tmp_path / "sources", [folder])) == 1
+    with pytest.raises(UsageError, match=r"sources: no line is for .*; folders are relative to the file"):
+        read_sources(tmp_path / "sources", [tmp_path / "a", tmp_path / "b"])
     (tmp_path / "sources").write_text("a me/it 12\na me/it\n")
     with pytest.raises(UsageError, match="sources:2: a line must be FOLDER OWNER/NAME COMMIT"):
         read_sources(Path(tmp_path / "sources"))
