@@ -43,7 +43,7 @@ class Space:
             if least == ideal and len(swizzle.terms) > most:
                 break  # one more term adds operations and saves nothing
             cost, best = self.patterns.wavefronts(swizzle.of), found.get(swizzle.operations)
-            if best is None or cost < best[1] or (cost == best[1] and swizzle.complexity < best[0].complexity):
+            if best is None or (cost, swizzle.complexity) < (best[1], best[0].complexity):
                 found[swizzle.operations] = swizzle, cost
             least, most = min(least, cost), len(swizzle.terms)
         return fewer(found.values(), lambda each: each, self.patterns.wavefronts())
