@@ -10,6 +10,7 @@ chain of its own beside the body.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
 from operator import attrgetter
@@ -203,7 +204,7 @@ class _Walk:
                 return now, self._issue(item, cost_of_atomic(item, self._sites, used=used), results, costs, now)
             case ir.Pick(block=block, index=index, result=result):
                 if id(block.slots[0]) in self._copied:  # a copy is made for this access: stores in order
-                    now = self._after_slots(block, now).after("local_store", block.rows)
+                    now = self._after(block.slots, now).after("local_store", block.rows)
                 return now, self._issue(item, cost_of_local(block, index, stores=False), [result], costs, now)
             case ir.Put(block=block, index=index):
                 return now, self._issue(item, cost_of_local(block, index, stores=True), [], costs, now)
@@ -261,10 +262,7 @@ class _Walk:
             self._ready.update((id(each), ready) for each in results)
         return begin
 
-    def _after_slots(self, block: ir.Block, now: Moment) -> Moment:
-        return max(now, *(self._ready.get(id(each), now) for each in block.slots), key=_CYCLES)
-
-    def _after(self, needs: list[ir.Value] | tuple[ir.Value, ...], now: Moment) -> Moment:
+    def _after(self, needs: Sequence[ir.Value | ir.Slot], now: Moment) -> Moment:
         return max(now, *(self._ready.get(id(each), now) for each in needs), key=_CYCLES) if needs else now
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..analysis.uses import split
+from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.ir import Region, Value
 from ..ir.lowered import Lowered
@@ -16,6 +17,15 @@ from ..ir.sites import SourceSite
 from ..wgsl.typed import Variable
 
 _Key = tuple[Variable, int, int | None, Value | None, Value | None]  # all of a store but the constant in its address
+
+
+@frozen
+class _Stored:
+    """A store to the bytes from `first` up to `end`, counted from the part of the address that its run shares."""
+
+    first: int
+    end: int
+    site: SourceSite
 
 
 def store_runs(lowered: Lowered) -> Mapping[SourceSite, int]:
@@ -28,7 +38,7 @@ def store_runs(lowered: Lowered) -> Mapping[SourceSite, int]:
 class _Search:
     def __init__(self, lowered: Lowered) -> None:
         self._accesses, self._sites = lowered.accesses, lowered.sites.rows
-        self._open: dict[_Key, list[tuple[int, int, SourceSite]]] = {}  # the first byte of each store, and the last
+        self._open: dict[_Key, list[_Stored]] = {}
         self.found: dict[SourceSite, int] = {}
 
     def region(self, region: Region) -> None:
@@ -49,22 +59,22 @@ class _Search:
         if access.memory == "storage":
             first = (access.offset + parts.constant) * access.unit
             key = access.variable, access.stride, access.count, parts.lane, parts.shared
-            its = first, first + access.bytes_per_lane, self._sites[item.site]
-            self._open.setdefault(key, []).append(its)
+            stored = _Stored(first, first + access.bytes_per_lane, self._sites[item.site])
+            self._open.setdefault(key, []).append(stored)
 
     def _close(self) -> None:
         for stores in self._open.values():
-            run: list[tuple[int, int, SourceSite]] = []
-            for each in sorted(stores, key=lambda store: store[:2]):
-                if run and each[0] != run[-1][1]:
+            run: list[_Stored] = []
+            for each in sorted(stores, key=lambda store: (store.first, store.end)):
+                if run and each.first != run[-1].end:
                     self._note(run)
                     run = []
                 run.append(each)
             self._note(run)
         self._open.clear()
 
-    def _note(self, run: list[tuple[int, int, SourceSite]]) -> None:
-        """Note a run. Of a site that is part of several, the shortest counts."""
-        size = run[-1][1] - run[0][0]
-        for *_, site in run if len(run) > 1 else ():
-            self.found[site] = min(size, self.found.get(site, size))
+    def _note(self, run: list[_Stored]) -> None:
+        """Note a run of several. Of a site that is part of more than one, the shortest counts."""
+        size = run[-1].end - run[0].first
+        for each in run if len(run) > 1 else ():
+            self.found[each.site] = min(size, self.found.get(each.site, size))
