@@ -9,7 +9,7 @@ measurement with a spread of a factor of 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -109,6 +109,8 @@ def _predicted(work: Work, costs: Mapping[str, float], cores: int, model: TimeMo
 
 def _stacked(works: Sequence[Work]) -> Work:
     """Return one work whose figures are arrays, one element for each work."""
+    most = max(len(work.phases) for work in works)
+    phases = [_stacked([_phase(work, number) for work in works]) for number in range(most)]
 
     def column(name: str) -> Any:
         values = [getattr(work, name) for work in works]
@@ -117,7 +119,14 @@ def _stacked(works: Sequence[Work]) -> Work:
             return {key: np.array([value.get(key, 0.0) for value in values]) for key in keys}
         return np.array(values, np.float64)
 
-    return Work(**{each.name: column(each.name) for each in fields(Work)})
+    columns = {each.name: column(each.name) for each in fields(Work) if each.name != "phases"}
+    return Work(**columns, phases=tuple(phases))
+
+
+def _phase(work: Work, number: int) -> Work:
+    """Return a phase of a work; one that asks for nothing after the last."""
+    phases = work.phases or (replace(work, phases=()),)
+    return phases[number] if number < len(phases) else work.idle()
 
 
 def _weights(points: Sequence[Point]) -> NDArray[np.float64]:

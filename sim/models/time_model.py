@@ -2,8 +2,9 @@
 
 The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
 several are nearly as busy: the total is the p-norm of their times. Subgroups overlap their waits with the work of
-others, so p grows from 1 for a single one to 2.5 for many. The pipelines of a core overlap better than that. Where one
-workgroup takes longer than the mean, it may begin last and run on alone, for all of the difference at most (Graham,
+others, so p grows from 1 for a single one to 2.75 for many. The pipelines of a core overlap better than that, and so do
+the levels of memory. Workgroups that begin together are in the same phase of the program at once, so of two phases one
+waits for the other, more so where few workgroups run one after the other. Where one workgroup takes longer than the mean, it may begin last and run on alone, for all of the difference at most (Graham,
 "Bounds on multiprocessing timing anomalies", 1969). Costs are in cycles of a core unless the table says otherwise. They
 are fitted to measured times, see docs/time-model.md.
 """
@@ -11,7 +12,7 @@ are fitted to measured times, see docs/time-model.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,10 +24,11 @@ from .costs import Cost, MeasuredCosts
 from .device import Device
 from .roofline import Level
 
-_MOST = 1.5  # of p, above 1
+_MOST = 1.75  # of p, above 1
 _HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
-_PIPELINES = ("issue", "special functions")
+_PIPELINES = ("issue", "special functions"), ("cache lines", "L2 cache", "device memory")
 _OF_PIPELINES = 6  # the p of the norm of their times
+_IN_STEP = 0.3  # of the time that phases take in turn: of workgroups that all begin at once
 _ALONE = 0.5  # of the time that the longest workgroup takes beyond the mean: how long it runs on after the others
 _LINE_SECTORS = 4  # of a line of a function-space array
 _AROUND_L2 = 11  # how steep the step is at the size of the L2 cache, as chains of loads through buffers show it
@@ -131,7 +133,8 @@ class Work:
     accessed between two of them, on average.
     `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
     `atomic_turns`: of the busiest part of the L2 cache; `atomic_word_turns`: of these, those of the busiest word.
-    The last four are what a software adapter does. `software`: instructions of subgroups by class, functions by name
+    `phases`: the same figures for each phase of the program, in order; empty where there is one.
+    The four before it are what a software adapter does. `software`: instructions of subgroups by class, functions by name
     and accesses by words, with both sides of each branch. `software_chain`: steps that depend on each other, of all
     subgroups. `lanes`: words that active lanes access, by kind. `shared_atomics`: atomic operations in storage that
     share a granule with one of the neighbouring workgroup.
@@ -170,10 +173,12 @@ class Work:
     software_chain: Mapping[str, float] = field(hash=False)
     lanes: Mapping[str, float] = field(hash=False)
     shared_atomics: float
+    phases: tuple[Work, ...] = ()
 
     def without_conflicts(self) -> Work:
         """Return the work of the same dispatch without bank conflicts."""
-        return replace(self, wavefronts=self.ideal_wavefronts)
+        phases = tuple(each.without_conflicts() for each in self.phases)
+        return replace(self, wavefronts=self.ideal_wavefronts, phases=phases)
 
     def coalesced(self) -> Work:
         """Return the work if each access to storage touched the fewest lines and sectors that hold its bytes."""
@@ -185,7 +190,18 @@ class Work:
             missed_lines=min(self.missed_lines, self.ideal_load_lines),
             load_sectors=self.ideal_load_sectors,
             store_sectors=min(self.store_sectors, self.ideal_store_sectors),
+            phases=tuple(each.coalesced() for each in self.phases),
         )
+
+    def idle(self) -> Work:
+        """Return a phase of the same dispatch that asks for nothing."""
+        sums = {each.name: 0.0 for each in fields(self) if each.name not in (*_OF_DISPATCH, *_BY_KIND, "phases")}
+        return replace(self, **sums, **{name: {} for name in _BY_KIND}, phases=())
+
+
+# The fields of a work that are those of the dispatch in each phase, and those that have figures by kind.
+_OF_DISPATCH = ("workgroups", "subgroups", "resident", "footprint", "reach")
+_BY_KIND = ("issued", "chain", "longest", "software", "software_chain", "lanes")
 
 
 @sealed
@@ -283,17 +299,30 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
 
     Works on many dispatches at once, too: on a work whose figures are arrays.
     """
-    cycles = {name: unit(work, costs, cores) for name, unit in UNITS.items()}
+    phases = [{name: unit(each, costs, cores) for name, unit in UNITS.items()} for each in work.phases or (work,)]
+    for later in phases[1:]:
+        later["workgroup start"] = 0.0
     p = _overlap(work, cores)
-    busiest = sum(_larger(1e-9, cycles[name]) ** _OF_PIPELINES for name in _PIPELINES) ** (1 / _OF_PIPELINES)
-    powers = {name: each**p for name, each in cycles.items()}
-    powers |= {name: busiest**p * (cycles[name] / busiest) ** _OF_PIPELINES for name in _PIPELINES}
-    norm = _larger(1e-9, sum(powers.values()) ** (1 / p))
+    cycles = {name: sum(each[name] for each in phases) for name in UNITS}
+    in_turn = _in_turn(work, cores)
+    whole, own = _shares(cycles, p), [_shares(each, p) for each in phases]
+    units = {name: (1 - in_turn) * whole[name] + in_turn * sum(each[name] for each in own) for name in UNITS}
+    norm = _larger(1e-9, sum(units.values()))
     mean, longest = _chains(work, costs)
-    alone = _ALONE * (longest - mean) * (1 - cycles["latency"] / norm)  # as far as the norm has not waited for it
-    busy = (norm + alone) / costs["clock_mhz"]
-    parts = {name: busy * each / norm**p for name, each in powers.items()}
-    return busy + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
+    alone = _ALONE * (longest - mean) * _larger(0.0, 1 - cycles["latency"] / norm)  # as far as it was not waited for
+    busy = 1 + alone / norm
+    parts = {name: busy * each / costs["clock_mhz"] for name, each in units.items()}
+    return sum(parts.values()) + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
+
+
+def _shares(cycles: Mapping[str, float], p: float) -> dict[str, float]:
+    """Return the cycles that units take side by side, divided among them: their sum is the p-norm."""
+    powers = {name: each**p for name, each in cycles.items()}
+    for names in _PIPELINES:
+        busiest = sum(_larger(1e-9, cycles[name]) ** _OF_PIPELINES for name in names) ** (1 / _OF_PIPELINES)
+        powers |= {name: busiest**p * (cycles[name] / busiest) ** _OF_PIPELINES for name in names}
+    whole = _larger(1e-30, sum(powers.values()))
+    return {name: each * whole ** (1 / p - 1) for name, each in powers.items()}
 
 
 # ---- the units, in cycles of the busiest core --------------------------------------------------------
@@ -308,6 +337,13 @@ def _overlap(work: Work, cores: int) -> float:
     """The p of the norm that adds the times of units."""
     subgroups = -_larger(-_rounds(work, cores), -work.resident) * work.subgroups
     return 1 + _MOST * (subgroups - 1) / (subgroups - 1 + _HALFWAY)
+
+
+def _in_turn(work: Work, cores: int) -> float:
+    """The share of the time that phases take one after the other: 1 for a workgroup that is alone on its core."""
+    side_by_side = _larger(-_larger(-_rounds(work, cores), -work.resident), 1)
+    alone, waves = 1 / side_by_side, _larger(1.0, _rounds(work, cores) / work.resident)
+    return alone + (1 - alone) * _IN_STEP / waves
 
 
 def _share(work: Work, cores: int) -> float:

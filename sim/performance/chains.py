@@ -5,6 +5,11 @@ over the program keeps, for each value, when it is ready and along which steps. 
 adds to its parent's; constructs inside it have their own. A value from before a loop is waited for once, before the
 loop. An iteration takes at least one `loop` step: WGSL compilers bound the iterations of each loop, and the check is a
 chain of its own beside the body.
+
+Subgroups that wait for each other are in the same phase of the program: what loads a tile is over before what computes
+with it begins. A phase ends at a barrier, and where an outermost loop without barriers begins or ends, unless it has
+neither accessed memory nor looped. A region that several phases share has costs for each. The check of an iteration
+runs beside the first of them, as a barrier waits for it.
 """
 
 from __future__ import annotations
@@ -63,12 +68,13 @@ class Moment:
 
 @entity
 class RegionCosts:
-    """The costs of one execution of a region, without the regions inside it.
+    """The costs of one execution of a region in one phase, without the regions inside it.
 
     `issued`: instructions by class. `chain`: steps by kind. `blocks`: its basic blocks, by their number in the program.
-    `iterates`: it is the body of a loop. `counted_by`: for a part of a loop without basic blocks of its own, another
-    part that is executed as often. `repeats`: it is a part of a loop. `software`: what a software adapter executes,
-    with accesses by words and functions by name.
+    `iterates`: it is the body of a loop. `counted_by`: where a part of a loop has no basic blocks of its own, another
+    part that is executed as often; for later phases of a region, the first. `repeats`: it is a part of a loop.
+    `software`: what a software adapter executes, with accesses by words and functions by name. `phase`: its number in
+    the program. `sites`: the numbers of those that access memory.
     """
 
     parent: RegionCosts | None
@@ -79,6 +85,13 @@ class RegionCosts:
     counted_by: RegionCosts | None = None
     repeats: bool = False
     software: Counter[str] = field(default_factory=Counter[str])
+    phase: int = 0
+    sites: list[int] = field(default_factory=list[int])
+
+    @property
+    def counted_blocks(self) -> list[int]:
+        """The basic blocks that are executed as often as the region; empty if it has none."""
+        return self.blocks or (self.counted_by.counted_blocks if self.counted_by else [])
 
     @cached_property
     def instructions(self) -> tuple[tuple[str, int], ...]:
@@ -115,6 +128,7 @@ class _Walk:
         self._variables = variable_slots(lowered.body)
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
+        self._phases = _Phases()
         self.found: list[RegionCosts] = []
 
     def region(
@@ -127,10 +141,12 @@ class _Walk:
         repeats: bool = False,
     ) -> Moment:
         """Walk a region that begins at `start`. Returns when it ends."""
-        costs = RegionCosts(parent, iterates=iterates, repeats=repeats, software=Counter(loop=int(iterates)))
+        first = costs = RegionCosts(
+            parent, iterates=iterates, repeats=repeats, software=Counter(loop=int(iterates)), phase=self._phases.current
+        )
         self.found.append(costs)
-        inside: Counter[str] = Counter()  # steps of the regions inside
-        now = end = start
+        inside: Counter[str] = Counter()  # steps of the regions inside, in this phase
+        begun = now = end = start
         for item in region.items:
             if isinstance(item, ir.If | ir.Loop | ir.Scope):
                 begin, now = self._construct(item, costs, now, end)
@@ -139,9 +155,12 @@ class _Walk:
                 now, done = self._item(item, costs, now, end)
                 end = max(end, done, key=_CYCLES)
             end = max(end, now, key=_CYCLES)
-        own = end.since(start)
-        own.subtract(inside)
-        costs.chain = _at_least({step: float(n) for step, n in own.items() if n > 0}, costs)
+            if costs.phase != self._phases.current:
+                _close(costs, begun, end, inside)
+                begun, inside = end, Counter()
+                costs = RegionCosts(parent, repeats=repeats, counted_by=first, phase=self._phases.current)
+                self.found.append(costs)
+        _close(costs, begun, end, inside)
         return end
 
     def _construct(
@@ -158,6 +177,7 @@ class _Walk:
                 return now, self.region(body, costs, now)
             case ir.Loop():
                 begin = max(end, self._before_loop(item, now), key=_CYCLES)
+                waits = self._phases.before_loop(item, self._barriers)
                 now = self.region(item.header, costs, begin, repeats=True)
                 now = now if item.condition is None else self._after([item.condition], now)
                 body = len(self.found)
@@ -165,6 +185,7 @@ class _Walk:
                 continuing = len(self.found)
                 now = self.region(item.continuing, costs, now, repeats=True)
                 self._share_counts(self.found[body], self.found[continuing])
+                self._phases.after_loop(waits)
                 return begin, now
 
     def _share_counts(self, body: RegionCosts, continuing: RegionCosts) -> None:
@@ -187,7 +208,7 @@ class _Walk:
             case ir.Value():
                 self._value(item, costs, now)
             case ir.Count():
-                costs.blocks.append(self._blocks)
+                (costs.counted_by or costs).blocks.append(self._blocks)  # of all phases of the region
                 self._blocks += 1
             case ir.Set(slot=slot, value=value):
                 if id(slot) in self._copied:
@@ -216,6 +237,7 @@ class _Walk:
                 if self._barriers:
                     costs.software["barrier"] += 1
                     passed = passed.after("barrier")
+                    self._phases.end()
                 return passed, passed
             case _:
                 pass
@@ -245,6 +267,9 @@ class _Walk:
         self, item: ir.Item, cost: InstructionCost, results: list[ir.Value], costs: RegionCosts, now: Moment
     ) -> Moment:
         """Count an instruction. Returns when it issues."""
+        if isinstance(item, ir.Load | ir.Store | ir.Atomic):
+            costs.sites.append(item.site)
+            self._phases.busy = True
         costs.issued[cost.issued] += cost.times
         for kind, times in executed_in_software(item, cost):
             costs.software[kind] += times
@@ -266,13 +291,46 @@ class _Walk:
         return max(now, *(self._ready.get(id(each), now) for each in needs), key=_CYCLES) if needs else now
 
 
-def _at_least(chain: dict[str, float], costs: RegionCosts) -> dict[str, float]:
-    """Return a chain that takes the time to issue the region, and that of an iteration, if it is shorter."""
+def _close(costs: RegionCosts, start: Moment, end: Moment, inside: Counter[str]) -> None:
+    """Set the chain of a region in a phase, which began and ended then. It takes the time to issue the region, and in
+    the first phase of an iteration that of an iteration's check, if it is shorter."""
+    own = end.since(start)
+    own.subtract(inside)
+    chain = {step: float(n) for step, n in own.items() if n > 0}
     issued = costs.issued.total()
     if issued > _length(chain):
         chain = {"issue": float(issued)}
     missing = 1 - _length(chain) / STEPS["loop"]
-    return {**chain, "loop": missing} if costs.iterates and missing > 0 else chain
+    costs.chain = {**chain, "loop": missing} if costs.iterates and missing > 0 else chain
+
+
+class _Phases:
+    """Numbers the phases of a program. `busy`: the current one has accessed memory or looped."""
+
+    def __init__(self) -> None:
+        self.current = 0
+        self.busy = False
+        self._inside = 0  # so many loops without barriers
+
+    def end(self) -> None:
+        """End the phase here, if it has done anything and is not inside a loop without barriers."""
+        if self.busy and not self._inside:
+            self.current += 1
+            self.busy = False
+
+    def before_loop(self, loop: ir.Loop, barriers: bool) -> bool:
+        """Begin a loop. Returns whether it has barriers. `barriers`: subgroups wait at them."""
+        self.end()
+        waits = barriers and not self._inside and any(isinstance(item, ir.Barrier) for item in ir.items(loop))
+        self._inside += not waits
+        return waits
+
+    def after_loop(self, waits: bool) -> None:
+        """End a loop that `before_loop` began."""
+        if not waits:
+            self._inside -= 1
+            self.busy = True
+        self.end()
 
 
 def _length(chain: dict[str, float]) -> float:

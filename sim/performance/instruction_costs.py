@@ -235,6 +235,11 @@ def variable_slots(body: ir.Region) -> frozenset[int]:
     return frozenset(id(slot) for block in variables for slot in block.slots)
 
 
+def memory_slots(body: ir.Region) -> frozenset[int]:
+    """Return the identities of the slots of arrays that are in memory."""
+    return frozenset(id(slot) for block in _indexed(body) if _is_in_memory(block) for slot in block.slots)
+
+
 def local_words(body: ir.Region) -> int:
     """Return the words of memory of each invocation that its arrays of function space take."""
     return sum(block.rows for block in _indexed(body) if _is_in_memory(block))

@@ -6,7 +6,7 @@ arrays: what one execution of a region adds, made once for a program, and how of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,28 @@ _Rows = dict[str, int]  # where the sum of this name is
 
 
 @frozen
-class Executed:
-    """What a dispatch executes. `issued`: instructions by class, of all subgroups. `chain`: steps by kind, of a
-    workgroup on average; `longest`: of the workgroup that takes the most. `software` and `software_chain`: instructions
-    and steps of all subgroups of a software adapter, which executes both sides of each branch. None has zeros."""
+class ExecutedPhase:
+    """What a dispatch executes in a phase, or in all. `issued`: instructions by class, of all subgroups. `chain`: steps
+    by kind, of a workgroup on average; `longest`: of the workgroup that takes the most. None has zeros."""
 
     issued: dict[str, float]
     chain: dict[str, float]
     longest: dict[str, float]
+
+    @staticmethod
+    def sum(phases: Sequence[ExecutedPhase]) -> ExecutedPhase:
+        """Return what is executed in all of these phases."""
+        if len(phases) == 1:
+            return phases[0]
+        return ExecutedPhase(*(_sum(each) for each in zip(*((p.issued, p.chain, p.longest) for p in phases))))
+
+
+@frozen
+class Executed:
+    """What a dispatch executes, by phase. `software` and `software_chain`: instructions and steps of all subgroups of a
+    software adapter, which executes both sides of each branch. None has zeros."""
+
+    phases: list[ExecutedPhase]
     software: dict[str, float]
     software_chain: dict[str, float]
 
@@ -43,8 +57,7 @@ class RegionSums:
     `blocks`: the basic blocks of the counted regions, and `starts`: where those of each begin in it.
     """
 
-    issued: _Rows
-    chain: _Rows
+    phases: Sequence[tuple[_Rows, _Rows]]  # of each, instructions and the chain
     software: _Rows
     software_chain: _Rows
     weights: NDArray[np.float64]
@@ -59,12 +72,21 @@ class RegionSums:
         np.maximum(visits[:, 1], visits[:, 2], out=visits[:, 2])
         total, mean, longest = (self.weights @ visits).T.tolist()
         return Executed(
-            issued=_named(self.issued, total),
-            chain=_named(self.chain, mean),
-            longest=_named(self.chain, longest),
+            phases=[
+                ExecutedPhase(_named(issued, total), _named(chain, mean), _named(chain, longest))
+                for issued, chain in self.phases
+            ],
             software=_named(self.software, total),
             software_chain=_named(self.software_chain, total),
         )
+
+
+def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for each in costs:
+        for name, cost in each.items():
+            found[name] = found.get(name, 0.0) + cost
+    return found
 
 
 def _named(rows: _Rows, sums: list[float]) -> dict[str, float]:
@@ -77,28 +99,31 @@ def region_sums(regions: Sequence[RegionCosts]) -> RegionSums:
     visited: dict[int, int] = {}  # by identity: the number of the counted region that is executed as often; 0: of none
     reached: dict[int, int] = {}  # likewise by subgroups that leave no branch out
     for region in regions:
-        blocks = region.blocks or (region.counted_by.blocks if region.counted_by else [])
-        if blocks:
+        if blocks := region.counted_blocks:
             counted.append(blocks)
         number = visited[id(region)] = len(counted) if blocks else visited.get(id(region.parent), 0)
         reached[id(region)] = number if region.repeats else reached.get(id(region.parent), 0)
     once, always, weights = [*visited.values()], [*reached.values()], list[NDArray[np.float64]]()
 
-    def rows(costs: Sequence[Mapping[str, float]], numbers: list[int]) -> _Rows:
-        """Add the rows of the sums of the costs of each region, which is executed as often as these counted ones."""
+    def rows(costs: Iterable[tuple[Mapping[str, float], int]]) -> _Rows:
+        """Add the rows of the sums of costs, each with the counted region that is executed as often."""
         found: _Rows = {}
-        for each, number in zip(costs, numbers, strict=True):
+        for each, number in costs:
             for name, cost in each.items():
                 if found.setdefault(name, len(weights)) == len(weights):
                     weights.append(np.zeros(1 + len(counted)))
                 weights[found[name]][number] += cost
         return found
 
+    def of_phase(phase: int) -> tuple[_Rows, _Rows]:
+        its = [(region, number) for region, number in zip(regions, once, strict=True) if region.phase == phase]
+        chains = [({step: n for step, n in each.chain.items() if step in STEPS}, number) for each, number in its]
+        return rows((dict(each.instructions), number) for each, number in its), rows(chains)
+
     return RegionSums(
-        issued=rows([dict(each.instructions) for each in regions], once),
-        chain=rows([{step: n for step, n in each.chain.items() if step in STEPS} for each in regions], once),
-        software=rows([each.software for each in regions], always),
-        software_chain=rows([each.chain for each in regions], always),
+        phases=[of_phase(phase) for phase in range(1 + max(region.phase for region in regions))],
+        software=rows(zip((each.software for each in regions), always, strict=True)),
+        software_chain=rows(zip((each.chain for each in regions), always, strict=True)),
         weights=np.array(weights).reshape(-1, 1 + len(counted)),
         blocks=np.array([block for blocks in counted for block in blocks], np.int64),
         starts=np.cumsum([0, *map(len, counted)])[:-1],

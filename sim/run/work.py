@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from math import log, prod, sqrt
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,10 +23,11 @@ from ..models.occupancy import occupancy
 from ..models.time_model import Work
 from ..performance.chains import region_costs
 from ..performance.instruction_costs import local_words, used_atomics
+from ..performance.registers import registers
 from ..performance.store_runs import store_runs
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
-from .region_sums import RegionSums, region_sums
+from .region_sums import ExecutedPhase, RegionSums, region_sums
 from .site import Site
 from .workgroup_sample import CHUNK, SAMPLED, Contention, Misses, Sample, Spread, cache_lines, sample_workgroups
 
@@ -43,10 +44,12 @@ _MOST_PROGRAMS = 16  # that are kept for each module
 
 @frozen
 class SampledProgram:
-    """A program that samples workgroups, the sums over its regions, the atomic operations whose results are needed,
-    the words that arrays of function space take of each invocation, and the bytes that runs of stores write together.
+    """A program that samples workgroups, and what its text alone decides.
 
-    Its basic blocks are those of any program of the dispatch.
+    `sums`: over its regions. `used`: the atomic operations whose results are needed. `local_words`: of each invocation
+    in arrays of function space. `store_runs`: the bytes that runs of stores write together. `phases`: of the places
+    that access memory; one in several phases counts in the first. `registers`: of each invocation. Its basic blocks are
+    those of any program of the dispatch.
     """
 
     program: Program
@@ -54,6 +57,8 @@ class SampledProgram:
     used: frozenset[SourceSite]
     local_words: int
     store_runs: Mapping[SourceSite, int] = field(hash=False)
+    phases: Mapping[SourceSite, int] = field(hash=False)
+    registers: int
 
 
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], SampledProgram]] = WeakKeyDictionary()
@@ -66,50 +71,28 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     subgroups = -(-lanes // device.subgroup_size)
     sampled = _sampled(dispatch)
     executed = sampled.sums.of(blocks, count, subgroups, lanes)
-    resident = max(1, occupancy(device, lanes, dispatch.pipeline.workgroup_bytes).workgroups)
+    held = min(sampled.registers, device.registers_per_lane_max)
+    resident = max(1, occupancy(device, lanes, dispatch.pipeline.workgroup_bytes, held).workgroups)
     sharing = min(resident, -(-grid // (device.cores or 1)))
     found = _accesses(rows)
-    passes = _passes([row for (_, kind), each in found.items() if kind == "load" for row in each])
     loads, stores, atomics = (found["storage", kind] for kind in _ACCESSES)
-    own = [row for kind in ("load", "store") for row in found["workgroup", kind]]
     turning = [row for row in atomics if row.atomic_turns]
     changed = frozenset(row.name or "" for row in turning)
     sample = sample_workgroups(dispatch, sampled.program, sharing, changed) if grid else Sample({}, {}, {})
-    shares = [sample.misses.get(row.site, _ALL_MISS) for row in loads]
-    misses = [row.global_sectors * share.sectors for row, share in zip(loads, shares, strict=True)]
-    requested, missed = sum(row.global_sectors for row in loads), sum(misses)
-    ideal = sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, misses, strict=True))
-    delayed = sum(row.global_requests * share.executions for row, share in zip(loads, shares, strict=True))
-    apart = {row.site: _apart(row, sampled.store_runs, device) for row in stores}
+    asked = _Asked(device, sampled, sample, scale, count * subgroups, sampled.local_words * subgroups * sharing)
     memory = _memory(dispatch, [*loads, *stores, *atomics], sample, scale)
     atomic_sectors, turns, word_turns = _storage_atomics(turning, sampled.used, sample, dispatch, scale)
-    width = device.line_bytes // device.sector_bytes
-    return Work(
+    misses = sum(row.global_sectors * sample.misses.get(row.site, _ALL_MISS).sectors for row in loads)
+    whole = Work(
         workgroups=grid,
         subgroups=subgroups,
         resident=resident,
-        issued={kind: scale * n for kind, n in executed.issued.items()},
-        chain=_with_passes(executed.chain, passes),
-        longest=_with_passes(executed.longest, passes),
-        wavefronts=scale * sum(_wavefronts(row, row.shared_wavefronts) for row in own),
-        ideal_wavefronts=scale * sum(_wavefronts(row, row.shared_ideal_wavefronts) for row in own),
-        load_lines=scale * sum(row.global_lines for row in loads),
-        ideal_load_lines=scale * sum(_ideal_lines(row, width) for row in loads),
-        store_lines=scale * sum(row.global_lines for row in stores),
-        ideal_store_lines=scale * sum(_ideal_lines(row, width) for row in stores),
-        missed_lines=scale * sum(row.global_lines * share.sectors for row, share in zip(loads, shares, strict=True)),
-        load_sectors=scale * missed,
-        ideal_load_sectors=scale * ideal,
-        local_lines=scale * _local_lines(executed.issued, sampled.local_words * subgroups * sharing, device),
-        stored_lines=scale * sum(row.global_lines * apart[row.site] for row in stores),
-        store_sectors=scale * sum(row.global_sectors * apart[row.site] for row in stores),
-        ideal_store_sectors=scale * sum(row.global_ideal_sectors for row in stores),
+        **asked.figures(found, ExecutedPhase.sum(executed.phases)),
         footprint=memory.footprint,
         moved=memory.moved,
         moved_again=memory.moved_again,
         reach=memory.reach,
-        missed=missed / requested if requested else 0.0,
-        delayed=delayed / max(1, sum(row.global_requests for row in loads)),
+        missed=misses / max(1, sum(row.global_sectors for row in loads)),
         atomic_sectors=atomic_sectors,
         atomic_turns=turns,
         atomic_word_turns=word_turns,
@@ -117,8 +100,95 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         software_chain={step: scale * n for step, n in executed.software_chain.items()},
         lanes={f"{space}_{kind}": scale * sum(map(_words, each)) for (space, kind), each in found.items()},
         shared_atomics=scale * sum(_shared(row, sample) for row in turning),
-        workgroup_atomic_turns=scale * sum(_turns(row, sampled.used) for row in found["workgroup", "atomic"]),
     )
+    return whole if len(executed.phases) == 1 else replace(whole, phases=_phases(whole, asked, rows, executed.phases))
+
+
+def _phases(whole: Work, asked: _Asked, rows: list[Site], executed: list[ExecutedPhase]) -> tuple[Work, ...]:
+    """Return the work of each phase. What the dispatch as a whole asks of device memory and atomic operations is
+    divided by the sectors that the phases access."""
+    by_phase: list[list[Site]] = [[] for _ in executed]
+    for row in rows:
+        by_phase[asked.sampled.phases.get(row.site, 0)].append(row)
+    sectors = [sum(row.global_sectors for row in its) for its in by_phase]
+    atomics = [sum(row.global_sectors for row in its if row.atomic_turns) for its in by_phase]
+
+    def phase(number: int) -> Work:
+        moves = sectors[number] / max(1, sum(sectors))
+        changes = atomics[number] / max(1, sum(atomics))
+        return replace(
+            whole,
+            **asked.figures(_accesses(by_phase[number]), executed[number]),
+            moved=whole.moved * moves,
+            moved_again=whole.moved_again * moves,
+            atomic_sectors=whole.atomic_sectors * changes,
+            atomic_turns=whole.atomic_turns * changes,
+            atomic_word_turns=whole.atomic_word_turns * changes,
+        )
+
+    return tuple(map(phase, range(len(executed))))
+
+
+_Found = Mapping[tuple[str | None, str], list[Site]]  # the rows that access memory, by space and kind
+
+
+@frozen
+class _Asked:
+    """How what a run counted becomes figures of a work. `scale`: workgroups of the grid to each that ran; `subgroups`:
+    those that ran; `local_lines`: of the arrays of function space that share the cache of a core."""
+
+    device: Device
+    sampled: SampledProgram
+    sample: Sample
+    scale: float
+    subgroups: int
+    local_lines: int
+
+    def figures(self, found: _Found, executed: ExecutedPhase) -> dict[str, Any]:
+        """Return the figures for accesses and instructions: the fields of `Work` with these names."""
+        scale, device, used = self.scale, self.device, self.sampled.used
+        loads, stores = (found.get(("storage", kind), []) for kind in ("load", "store"))
+        own = [row for kind in ("load", "store") for row in found.get(("workgroup", kind), [])]
+        passes = _passes([row for (_, kind), each in found.items() if kind == "load" for row in each])
+        shares = [self.sample.misses.get(row.site, _ALL_MISS) for row in loads]
+        missed = [row.global_sectors * share.sectors for row, share in zip(loads, shares, strict=True)]
+        apart = [_apart(row, self.sampled.store_runs, device) for row in stores]
+        width = device.line_bytes // device.sector_bytes
+        return {
+            "issued": {kind: scale * n for kind, n in executed.issued.items()},
+            "chain": _with_passes(executed.chain, passes),
+            "longest": _with_passes(executed.longest, passes),
+            "wavefronts": scale * sum(_wavefronts(row, row.shared_wavefronts) for row in own),
+            "ideal_wavefronts": scale * sum(_wavefronts(row, row.shared_ideal_wavefronts) for row in own),
+            "load_lines": scale * sum(row.global_lines for row in loads),
+            "ideal_load_lines": scale * sum(_ideal_lines(row, width) for row in loads),
+            "store_lines": scale * sum(row.global_lines for row in stores),
+            "ideal_store_lines": scale * sum(_ideal_lines(row, width) for row in stores),
+            "missed_lines": scale
+            * sum(row.global_lines * share.sectors for row, share in zip(loads, shares, strict=True)),
+            "load_sectors": scale * sum(missed),
+            "ideal_load_sectors": scale
+            * sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, missed, strict=True)),
+            "local_lines": scale * _local_lines(executed.issued, self.local_lines, device),
+            "stored_lines": scale * sum(row.global_lines * each for row, each in zip(stores, apart, strict=True)),
+            "store_sectors": scale * sum(row.global_sectors * each for row, each in zip(stores, apart, strict=True)),
+            "ideal_store_sectors": scale * sum(row.global_ideal_sectors for row in stores),
+            "delayed": _delayed(loads, shares, executed.chain.get("storage_load", 0.0) * self.subgroups),
+            "workgroup_atomic_turns": scale * sum(_turns(row, used) for row in found.get(("workgroup", "atomic"), [])),
+        }
+
+
+def _delayed(loads: list[Site], shares: list[Misses], steps: float) -> float:
+    """Return the share of the steps of chains, so many in all, that wait for a sector that misses the core's cache.
+
+    Loads of one variable that are waited for together go through it together, and miss in turn; those of different
+    variables miss at the same time.
+    """
+    delayed = defaultdict[str | None, float](float)
+    for row, share in zip(loads, shares, strict=True):
+        delayed[row.name] += row.global_requests * share.executions
+    mean = sum(delayed.values()) / max(1, sum(row.global_requests for row in loads))
+    return min(1.0, max(mean, max(delayed.values(), default=0.0) / steps if steps else 0.0))
 
 
 def _accesses(rows: Iterable[Site]) -> defaultdict[tuple[str | None, str], list[Site]]:
@@ -139,9 +209,17 @@ def _sampled(dispatch: Dispatch) -> SampledProgram:
     def make() -> SampledProgram:
         made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
         program = made.program()
-        sums = region_sums(region_costs(made.lowered, barriers=several))
-        words = local_words(made.lowered.body)
-        return SampledProgram(program, sums, used_atomics(made.lowered), words, store_runs(made.lowered))
+        regions = region_costs(made.lowered, barriers=several)
+        sites = made.lowered.sites.rows
+        return SampledProgram(
+            program,
+            region_sums(regions),
+            used_atomics(made.lowered),
+            local_words(made.lowered.body),
+            store_runs(made.lowered),
+            {sites[site]: region.phase for region in reversed(regions) for site in region.sites if site >= 0},
+            registers(made.lowered),
+        )
 
     known = _PROGRAMS.setdefault(pipeline.module, {})
     return remember(known, (*program_key(pipeline, how), several), make, _MOST_PROGRAMS)

@@ -4,7 +4,7 @@ import numpy as np
 
 from bankshot.sim.machine import layout as at
 from bankshot.sim.performance.chains import RegionCosts
-from bankshot.sim.run.region_sums import region_sums
+from bankshot.sim.run.region_sums import ExecutedPhase, region_sums
 
 
 def blocks(**columns: list[int]) -> np.ndarray:
@@ -25,9 +25,10 @@ def test_a_region_is_executed_as_often_as_its_blocks_or_else_as_the_one_around_i
     sums = region_sums([body, branch, part])
     counted = blocks(executions=[12, 3, 4], launched=[12 * 64, 64, 96], longest=[128, 64, 32])
     found = sums.of(counted, 6, 2, 64)
-    assert found.issued == {"fp32": 12 + 110 * 4}
-    assert found.chain == {"alu": 2 + 110 * 96 / (6 * 64)}
-    assert found.longest == {"alu": 2 + 110 * 1.0}
+    (phase,) = found.phases
+    assert phase.issued == {"fp32": 12 + 110 * 4}
+    assert phase.chain == {"alu": 2 + 110 * 96 / (6 * 64)}
+    assert phase.longest == {"alu": 2 + 110 * 1.0}
     assert found.software == {"fp32": 12 + 110 * 12}  # both sides of each branch: all 12 subgroups
     assert found.software_chain == {"alu": 12 + 110 * 12}
 
@@ -39,7 +40,7 @@ def test_a_part_of_a_loop_may_be_counted_by_another() -> None:
     continuing.software["integer"] = continuing.issued["integer"] = 1
     sums = region_sums([body, loop, continuing])
     found = sums.of(blocks(executions=[2, 30]), 1, 2, 64)
-    assert found.issued == found.software == {"integer": 30}
+    assert found.phases[0].issued == found.software == {"integer": 30}
 
 
 def test_a_program_without_basic_blocks_is_executed_by_every_subgroup() -> None:
@@ -47,10 +48,21 @@ def test_a_program_without_basic_blocks_is_executed_by_every_subgroup() -> None:
     region.issued["fp32"] = 3
     sums = region_sums([region])
     found = sums.of(blocks(executions=[]), 5, 2, 64)
-    assert found.issued == {"fp32": 3 * 5 * 2}
-    assert found.chain == {}
+    assert found.phases[0].issued == {"fp32": 3 * 5 * 2}
+    assert found.phases[0].chain == {}
 
 
 def test_a_program_without_costs_executes_nothing() -> None:
     found = region_sums([RegionCosts(None, blocks=[0])]).of(blocks(executions=[10]), 5, 2, 64)
-    assert (found.issued, found.chain, found.software) == ({}, {}, {})
+    assert (found.phases, found.software) == ([ExecutedPhase({}, {}, {})], {})
+
+
+def test_a_region_in_two_phases_adds_to_the_sums_of_either() -> None:
+    body = RegionCosts(None, blocks=[0])
+    later = RegionCosts(None, counted_by=body, phase=1)
+    for each, count in ((body, 3), (later, 5)):
+        each.issued["fp32"] = count
+        each.chain["alu"] = float(count)
+    found = region_sums([body, later]).of(blocks(executions=[12], launched=[6 * 64], longest=[64]), 6, 2, 64)
+    assert [phase.issued["fp32"] for phase in found.phases] == [3 * 12, 5 * 12]
+    assert ExecutedPhase.sum(found.phases) == ExecutedPhase({"fp32": 8 * 12}, {"alu": 8.0}, {"alu": 8.0})

@@ -1,0 +1,72 @@
+"""The registers of kernels whose live values were counted by hand."""
+
+import pytest
+
+from bankshot.sim.codegen.build import lowered
+from bankshot.sim.performance.chains import region_costs
+from bankshot.sim.performance.registers import registers
+from bankshot.sim.run.prepared import dispatch_of
+
+FRAME = """\
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {
+BODY
+}
+"""
+OTHERS = 10  # that every program has
+
+
+def live(body: str) -> int:
+    dispatch = dispatch_of(FRAME.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
+    program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
+    region_costs(program)
+    return registers(program) - OTHERS
+
+
+def test_an_operand_is_live_until_its_last_use_and_a_result_from_then_on() -> None:
+    assert live("y[i] = 3u;") == 1  # i
+    assert live("y[i] = i * i + 5u;") == 3  # i, the product, the sum
+
+
+def test_values_that_wait_for_each_other_are_live_at_once() -> None:
+    loads = "".join(f"let v{k} = x[i + {k}u]; " for k in range(8))
+    both = live(loads + f"y[i] = {' ^ '.join(f'v{k}' for k in range(8))};")
+    one = live("y[i] = x[i] ^ 1u;")
+    assert both - one == 7
+
+
+def loop(kept: int) -> str:
+    """Keep so many values through a loop."""
+    made = "".join(f"var a{k} = x[i + {k}u]; " for k in range(kept))
+    changed = "".join(f"a{k} ^= x[n]; " for k in range(kept))
+    stored = "".join(f"y[i + {k}u] = a{k}; " for k in range(kept))
+    return f"{made} for (var n = 0u; n < 9u; n++) {{ {changed} }} {stored}"
+
+
+def test_a_variable_that_a_loop_keeps_takes_a_register_to_its_end() -> None:
+    assert live(loop(20)) - live(loop(10)) == 10
+
+
+def test_what_a_loop_needs_from_before_it_is_live_to_its_end() -> None:
+    body = "let before = x[i]; var a = 0u; for (var n = 0u; n < 9u; n++) { a += USED; y[i + n] = x[i + n]; } y[i] = a;"
+    used, unused = (live(body.replace("USED", each)) for each in ("before", "i"))
+    assert used - unused == 1
+
+
+@pytest.mark.parametrize(("elements", "held"), [(16, 16), (32, 0)])
+def test_a_short_array_is_in_registers_and_a_long_one_in_memory(elements: int, held: int) -> None:
+    fill = f"var a: array<u32, {elements}>; for (var k = 0u; k < {elements}u; k++) {{ a[k] = x[i + k]; }} "
+    array, scalar = live(fill + "y[i] = a[x[i] & 7u];"), live("var a = 0u; y[i] = x[x[i] & 7u];")
+    assert held <= array - scalar <= held + 3
+
+
+def test_a_constant_in_an_address_takes_no_register() -> None:
+    kept = "let v = x[i + 7u]; for (var n = 0u; n < 9u; n++) { y[i + n * 64u] = v; } y[i + 7u] = i;"
+    assert live(kept) == live(kept.replace("i + 7u", "i"))
+
+
+def test_what_all_lanes_share_takes_no_register_of_an_invocation() -> None:
+    body = "let s = x[0] + x[1]; let t = x[2] * s; y[i] = i ^ s ^ t;"
+    assert live(body) == live("y[i] = i ^ 5u ^ 3u;")
