@@ -33,7 +33,7 @@ from ..without_gc import without_gc
 from .checked_sums import join_checks
 from .copies import drop_copies
 from .emit import Emitter
-from .fma_contraction import combine, contract
+from .fma_contraction import combine, contract, has_products
 from .loops import note_costs
 from .outer_products import tile
 from .program import Program
@@ -152,7 +152,7 @@ def _probed(
         uses = _counted(lowered, workgroups_per_batch)
         for each in lowered.inspects:  # values that are no longer computed have no check
             each.active = each.result in uses.count
-    elif "combine" in passes and not rounding.contracts:
+    elif "combine" in passes and not rounding.contracts and has_products(lowered.body):
         combine(lowered.body, _counted(lowered, workgroups_per_batch, passes))
         checked(lowered)
     return lowered
@@ -223,7 +223,7 @@ def _lowered(
         widens=widens,
     )
     checked(lowered)
-    if rounding.contracts:
+    if rounding.contracts and has_products(lowered.body):
         # A trace must not change the rounding, so traced values are not uses.
         uniformity = _uniformity(lowered, workgroups_per_batch, ALL)
         contract(lowered, count_uses(lowered.body, uniformity, notes=not lowered.points))

@@ -38,9 +38,10 @@ class Operands:
     # ---- registers ----
 
     def _row(self, number: int) -> Reg:
-        if number not in self._rows:
-            self._rows[number] = Reg(row=number, fixed=True)
-        return self._rows[number]
+        row = self._rows.get(number)
+        if row is None:
+            row = self._rows[number] = Reg(row=number, fixed=True)
+        return row
 
     def input(self, name: str) -> Reg:
         if name not in self.inputs:
@@ -66,7 +67,8 @@ class Operands:
 
     def lane0(self, value: Value) -> Reg:
         """A register that holds the value in lane 0, if not in others."""
-        value = base(value)
+        while value.op == "bits":  # as in `base`
+            value = value.args[0]
         if value.op == "const":
             return self.constant(value.imm)
         if value.op == "input":
@@ -75,7 +77,8 @@ class Operands:
 
     def all_lanes(self, value: Value) -> Reg:
         """A register that holds the value in every lane."""
-        value = base(value)
+        while value.op == "bits":
+            value = value.args[0]
         return self.lane0(value) if value.op in FREE else self._in_all_lanes[value]
 
     # ---- values ----

@@ -70,7 +70,7 @@ def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op
 
 def _check_shift_amount(op: str, amount: typed.Expr) -> None:
     """Raise `WgslError` for an abstract amount below zero, where the conversion to u32 would be refused."""
-    if not isinstance(amount, typed.Const) or not isinstance(amount.type, t.Scalar | t.Vec) or amount.value is None:
+    if not isinstance(amount, typed.Const) or not isinstance(amount.type, (t.Scalar, t.Vec)) or amount.value is None:
         return
     if t.element_of(amount.type) == t.ABSTRACT_INT and min(const_eval.flatten(amount.value)) < 0:
         hint = f"write {'>>' if op == '<<' else '<<'} to shift the other way"

@@ -144,7 +144,7 @@ class ModuleScope:
     def names(self, *, types: bool = False) -> Iterator[str]:
         """Iterate over the module-scope and predeclared names, or those of types alone, for hints."""
         if types:
-            named = (name for name, decl in self._decls.items() if isinstance(decl, tree.Struct | tree.Alias))
+            named = (name for name, decl in self._decls.items() if isinstance(decl, (tree.Struct, tree.Alias)))
             return chain(named, PREDECLARED_TYPES, GENERATORS)
         return chain(self._decls, PREDECLARED_TYPES, GENERATORS, BUILTINS)
 
@@ -316,7 +316,7 @@ class ModuleScope:
         return variable
 
     def _handle_space(self, decl: tree.GlobalDecl, store: t.Type | None) -> str:
-        if isinstance(store, t.Texture | t.Sampler):
+        if isinstance(store, (t.Texture, t.Sampler)):
             return "handle"
         message = f"module-scope variable '{decl.name}' needs an address space"
         raise fail("address-space", message, decl.name_span, hint="write var<private>, var<workgroup> or var<storage>")
