@@ -274,7 +274,7 @@ class _Order:
                 if item.op == "get":
                     self._reads[item] = self._clock
                 for value in item.args:
-                    last[base(value)] = self._clock
+                    last[base(value) if value.op == "bits" else value] = self._clock
                 continue
             if isinstance(item, ir.Count):
                 continue

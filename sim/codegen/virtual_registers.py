@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from dataclasses import field
+from operator import attrgetter
 
 from ..analysis.loop_nest import LoopNest
 from ..fast_dataclass import entity
@@ -109,7 +110,7 @@ def allocate(code: Code, first_row: int, shared: bool = True) -> int:
 
     `shared`: registers that are never live at once may have the same rows."""
     registers = _live_ranges(code)
-    by_end = sorted(registers, key=lambda reg: reg.last) if shared else []
+    by_end = sorted(registers, key=attrgetter("last")) if shared else []
     free, dead = _Free(first_row), 0
     for reg in registers:
         # Operations are elementwise, so the result may take the row of an operand that dies here.
@@ -130,10 +131,10 @@ class _Free:
 
     def take(self, rows: int) -> int:
         """Take the lowest adjacent free rows, or new ones. Returns the first."""
-        for i, (first, end) in enumerate(zip(self._firsts, self._ends, strict=True)):
-            if end - first >= rows:
+        for i, first in enumerate(self._firsts):
+            if self._ends[i] - first >= rows:
                 self._firsts[i] += rows
-                if self._firsts[i] == end:
+                if self._firsts[i] == self._ends[i]:
                     del self._firsts[i], self._ends[i]
                 return first
         self.top += rows

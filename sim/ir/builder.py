@@ -159,10 +159,7 @@ class Builder:
 
     def _known_in(self, region: Region) -> dict[Any, Value]:
         """The values built in a region, by what they compute."""
-        known = self._known.get(region)
-        if known is None:
-            known = self._known[region] = {}
-        return known
+        return self._known.setdefault(region, {})
 
     def _find(self, key: Any, home: Region) -> Value | None:
         """An equal value that is computed wherever `here` runs."""

@@ -52,11 +52,12 @@ class _Ops:
 
     def __call__(self, op: str, /, *args: Value) -> Value:
         builder, row = self._lowering.builder, OPS[op]
-        if op.startswith("bitcast_"):
-            return builder.reinterpret(row.result, args[0])
-        if op.startswith("fma_") and not self._lowering.rounding.fused:
-            kind = op.removeprefix("fma_")
-            return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
+        if op.startswith(("bitcast_", "fma_")):
+            if op.startswith("bitcast_"):
+                return builder.reinterpret(row.result, args[0])
+            if not self._lowering.rounding.fused:
+                kind = op.removeprefix("fma_")
+                return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
         if not self._counted:
             return self._lowering.computed(op, args, self._name, self._span)
         count = builder.begin_count()
@@ -261,7 +262,7 @@ class Expressions(Lowering):
 
     def _builtin(self, expr: typed.BuiltinCall) -> list[Value]:
         if expr.builtin.kind != "effect":
-            args = [self.value(a) for a in expr.args]
+            args = list(map(self.value, expr.args))
             counted = expr.builtin.name != "bitcast" and not is_constant(expr)
             return self.apply(expr.builtin, [a.type for a in expr.args], args, expr.type, expr.span, counted)
         effect = EFFECTS.get(expr.builtin.name)
@@ -363,7 +364,8 @@ def is_constant(expr: typed.Expr) -> bool:
         return False
     if isinstance(expr, typed.BuiltinCall) and expr.builtin.kind == "effect":
         return False
-    return all(map(is_constant, typed.children(expr)))
+    # The last operand first: it is short where operators follow one another.
+    return all(map(is_constant, reversed(typed.children(expr))))
 
 
 _VARYING = frozenset((typed.Load, typed.VarRef, typed.ValueRef, typed.Call))

@@ -202,10 +202,11 @@ class Expressions:
 
     def check(self, expr: tree.Expr, *, target: bool = False) -> typed.Expr:
         """Check an expression; its type is a `Reference` where it is a memory view. `target`: it is assigned to."""
-        if target and isinstance(expr, tree.Member):
-            return self._member(expr, target=True)
-        if target and isinstance(expr, tree.Paren):
-            return self.check(expr.inner, target=True)
+        if target:
+            if isinstance(expr, tree.Member):
+                return self._member(expr, target=True)
+            if isinstance(expr, tree.Paren):
+                return self.check(expr.inner, target=True)
         made = self._checked(expr)
         return made if self.live or not isinstance(made, typed.Const) else typed.Const(made.type, made.span, None)
 

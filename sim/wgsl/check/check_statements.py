@@ -79,11 +79,16 @@ class Statements:
 
     def _list(self, body: list[tree.Stmt]) -> list[typed.Stmt]:
         """Check statement by statement; an invalid one is reported and left out."""
-        made: list[typed.Stmt | None] = []
+        made: list[typed.Stmt] = []
         for stmt in body:
-            with self.module.collecting():
-                made.append(self._statement(stmt))
-        return [stmt for stmt in made if stmt is not None]
+            try:
+                checked = self._statement(stmt)
+            except WgslError as error:
+                self.module.report(error)
+                continue
+            if checked is not None:
+                made.append(checked)
+        return made
 
     def _statement(self, stmt: tree.Stmt) -> typed.Stmt | None:
         """Check one statement; None for a declaration without code."""

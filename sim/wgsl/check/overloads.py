@@ -46,7 +46,7 @@ _RANKS = {
 
 def conversion_rank(src: t.Type, dst: t.Type) -> int | None:
     """Return the rank of the automatic conversion from `src` to `dst`: 0 for the same type, None for none."""
-    if src == dst:
+    if src is dst or src == dst:
         return 0
     match src, dst:
         case t.Reference(), _:

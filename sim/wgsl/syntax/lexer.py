@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..diagnostics import WgslError, fail
 from ..source import LINE_BREAKS, Source, Span
@@ -64,7 +64,8 @@ _TOKEN = re.compile(
     (?:
       (?P<word>{WORD})
     | (?P<number>
-        0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.[0-9a-fA-F]*)(?:[pP][+-]?[0-9]+[fh]?)?
+        (?:0|[1-9][0-9]*)[iufh]?(?![\w.])
+      | 0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.[0-9a-fA-F]*)(?:[pP][+-]?[0-9]+[fh]?)?
       | 0[xX][0-9a-fA-F]+[pP][+-]?[0-9]+[fh]?
       | (?:[0-9]*\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][+-]?[0-9]+)?[fh]?
       | [0-9]+[eE][+-]?[0-9]+[fh]?
@@ -118,44 +119,43 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
     tokens: list[Token] = []
     lists = _TemplateLists(tokens)
     kinds: dict[str, str] = {}  # of the words seen so far
-    match = _TOKEN.match
+    make = tuple.__new__  # what `Token(…)` calls
     position = 0
     while True:
-        found: Any = match(text, position)  # the pattern matches any character
-        group: str = found.lastgroup
-        start, position = found.span(group)
-        word = text[start:position]
-        if group == "word":
-            kind = kinds.get(word)
-            if kind is None:
-                before = tokens[-1].kind if tokens else ""
-                if before == "@" and word in RESERVED_WORDS:  # the parser knows the attributes
-                    kind = IDENTIFIER
-                else:
-                    kind = kinds[word] = _word_kind(word, Span(source, start, position), errors, before)
-        elif group == "symbol":
-            kind = word
-            if word in _LIST_SYMBOLS and lists.ends_at(word):
-                kind, word, position = TEMPLATE_END, ">", start + 1
-        elif group == "number":
-            kind = NUMBER
-            if glued := _GLUED.match(text, position):
-                written = Span(source, start, glued.end())
-                shown = written.text[:40]
-                errors.append(fail("malformed-number", f"'{shown}' is not a number", written, hint=number(shown)))
-                word, position = "0", glued.end()
-        elif group == "comment":
-            position = _comment_end(source, start, errors)
-            continue
-        elif group == "end":
-            tokens.append(Token(END, "", start, start))
-            return tokens, errors
-        else:
-            errors.append(_illegal(source, start))
-            if len(errors) >= _MOST_ERRORS:
-                raise WgslError(*(diagnostic for error in errors for diagnostic in error.diagnostics))
-            continue
-        tokens.append(Token(kind, word, start, position))
+        for found in _TOKEN.finditer(text, position):  # the pattern matches any character
+            group = str(found.lastgroup)
+            word, end = found[group], found.end()
+            start, position = end - len(word), end
+            if group == "word":
+                kind = kinds.get(word)
+                if kind is None:
+                    before = tokens[-1].kind if tokens else ""
+                    if before == "@" and word in RESERVED_WORDS:  # the parser knows the attributes
+                        kind = IDENTIFIER
+                    else:
+                        kind = kinds[word] = _word_kind(word, Span(source, start, end), errors, before)
+            elif group == "symbol":
+                kind = word
+                if word in _LIST_SYMBOLS and lists.ends_at(word):
+                    kind, word, position = TEMPLATE_END, ">", start + 1
+            elif group == "number":
+                kind = NUMBER
+                if glued := _GLUED.match(text, position):
+                    word, position = "0", _not_a_number(source, start, glued.end(), errors)
+            elif group == "comment":
+                position = _comment_end(source, start, errors)
+                break
+            elif group == "end":
+                tokens.append(Token(END, "", start, start))
+                return tokens, errors
+            else:
+                errors.append(_illegal(source, start))
+                if len(errors) >= _MOST_ERRORS:
+                    raise WgslError(*(diagnostic for error in errors for diagnostic in error.diagnostics))
+                continue
+            tokens.append(make(Token, (kind, word, start, position)))
+            if position != end:
+                break  # go on there
 
 
 class _TemplateLists:
@@ -172,7 +172,10 @@ class _TemplateLists:
 
     def ends_at(self, symbol: str) -> bool:
         """Process the next symbol; return whether its `>` ends a template list, after marking the start of that."""
-        if symbol == "<":
+        if symbol in _NEVER_IN_EXPRESSIONS:
+            self.pending.clear()
+            self.depth = 0
+        elif symbol == "<":
             if self.tokens and self._can_be_parameterized(self.tokens[-1]):
                 self.pending.append((len(self.tokens), self.depth))
         elif symbol[0] == ">" and self.pending and self.pending[-1][1] == self.depth:
@@ -186,9 +189,6 @@ class _TemplateLists:
             self.depth = max(0, self.depth - 1)
         elif symbol in ("&&", "||"):
             self._reject_open_candidates()
-        elif symbol in _NEVER_IN_EXPRESSIONS:
-            self.pending.clear()
-            self.depth = 0
         return False
 
     @staticmethod
@@ -225,6 +225,14 @@ def _word_kind(word: str, span: Span, errors: list[WgslError], before: str) -> s
         message = f"the name '{word}' starts with two underscores, which no name may"
         errors.append(fail("reserved-name", message, span, hint=HABITS.get(word, "give it another name")))
     return IDENTIFIER
+
+
+def _not_a_number(source: Source, start: int, end: int, errors: list[WgslError]) -> int:
+    """Add the error of a number that goes on in a wrong way; return where it ends."""
+    written = Span(source, start, end)
+    shown = written.text[:40]
+    errors.append(fail("malformed-number", f"'{shown}' is not a number", written, hint=number(shown)))
+    return end
 
 
 def _comment_end(source: Source, start: int, errors: list[WgslError]) -> int:
