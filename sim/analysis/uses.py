@@ -52,7 +52,7 @@ def split(address: Value | None, passes: Passes = ALL) -> Address:
     if address.uniform:
         return Address(None, address, constant)
     if address.op == "add_u32":
-        left, right = (base(a) for a in address.args)
+        left, right = base(address.args[0]), base(address.args[1])
         if left.uniform != right.uniform:
             return Address(right, left, constant) if left.uniform else Address(left, right, constant)
     return Address(address, None, constant)

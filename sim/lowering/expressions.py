@@ -142,6 +142,11 @@ class Expressions(Lowering):
             case _:
                 raise Crash(f"no value for a {type(expr).__name__}", expr.span)
 
+    def is_known(self, expr: typed.Expr) -> bool:
+        """Whether the value of an expression is known before the shader runs."""
+        # The checker has folded what is made of constants alone.
+        return isinstance(expr, typed.Const) or (bool(self.pipeline.values) and is_constant(expr))
+
     def _constant(self, type_: t.Type, value: Any) -> list[Value]:
         const = self.builder.const
         if isinstance(type_, t.Scalar):
@@ -178,7 +183,7 @@ class Expressions(Lowering):
         parts = self.value(arg)
         if source == target:
             return parts
-        if counted := not is_constant(arg):
+        if counted := not self.is_known(arg):
             self.builder.begin_count()
         converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
         self.spans.update((id(value), expr.span) for value in converted)
@@ -198,7 +203,7 @@ class Expressions(Lowering):
     def _short_circuit(self, expr: typed.ShortCircuit) -> Value:
         left = self.value(expr.left)[0]
         is_and = expr.op == "&&"
-        if is_constant(expr.left):
+        if self.is_known(expr.left):
             return self.value(expr.right)[0] if bool(left.imm) == is_and else left
         if _is_free(expr.right):
             matters = (lambda: left) if is_and else (lambda: self.builder.op("lnot_bool", left))
@@ -263,7 +268,7 @@ class Expressions(Lowering):
     def _builtin(self, expr: typed.BuiltinCall) -> list[Value]:
         if expr.builtin.kind != "effect":
             args = list(map(self.value, expr.args))
-            counted = expr.builtin.name != "bitcast" and not is_constant(expr)
+            counted = expr.builtin.name != "bitcast" and not self.is_known(expr)
             return self.apply(expr.builtin, [a.type for a in expr.args], args, expr.type, expr.span, counted)
         effect = EFFECTS.get(expr.builtin.name)
         if effect is None:
@@ -360,12 +365,13 @@ def _element_type(type_: t.Type) -> t.Type:
 
 def is_constant(expr: typed.Expr) -> bool:
     """Whether the value of an expression is known before the shader runs: it is made of constants and overrides."""
+    if isinstance(expr, typed.Const):
+        return True
     if type(expr) in _VARYING:
         return False
     if isinstance(expr, typed.BuiltinCall) and expr.builtin.kind == "effect":
         return False
-    # The last operand first: it is short where operators follow one another.
-    return all(map(is_constant, reversed(typed.children(expr))))
+    return all(map(is_constant, typed.children(expr)))
 
 
 _VARYING = frozenset((typed.Load, typed.VarRef, typed.ValueRef, typed.Call))

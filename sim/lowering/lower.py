@@ -22,7 +22,7 @@ from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from .buffer_views import narrowed
-from .expressions import Expressions, is_constant
+from .expressions import Expressions
 from .views import View
 
 MAX_STATEMENTS = 1 << 17  # after inlining; a limit of the simulator, against exponential inlining
@@ -290,7 +290,7 @@ class _Lowering(Expressions):
         return self._branch(condition, statement.condition.span, statement.then.body, orelse)
 
     def _count_condition(self, condition: typed.Expr, value: Value) -> None:
-        if not is_constant(condition):
+        if not self.is_known(condition):
             self.builder.tally_computed("control", condition.span, value)
 
     def _branch(self, condition: Value, span: Span, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
 
 from ..diagnostics import WgslError, fail
 from ..source import LINE_BREAKS, Source, Span
@@ -100,6 +101,9 @@ class Token(NamedTuple):
     end: int
 
 
+_make: Callable[[type[Token], tuple[str, str, int, int]], Token] = cast(Any, tuple).__new__  # what `Token(…)` calls
+
+
 def lex(source: Source) -> list[Token]:
     """Split `source` into tokens, the last of kind `END`. Raises `WgslError` for text that is no WGSL token."""
     tokens, errors = lex_all(source)
@@ -119,7 +123,6 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
     tokens: list[Token] = []
     lists = _TemplateLists(tokens)
     kinds: dict[str, str] = {}  # of the words seen so far
-    make = tuple.__new__  # what `Token(…)` calls
     position = 0
     while True:
         for found in _TOKEN.finditer(text, position):  # the pattern matches any character
@@ -153,7 +156,7 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
                 if len(errors) >= _MOST_ERRORS:
                     raise WgslError(*(diagnostic for error in errors for diagnostic in error.diagnostics))
                 continue
-            tokens.append(make(Token, (kind, word, start, position)))
+            tokens.append(_make(Token, (kind, word, start, position)))
             if position != end:
                 break  # go on there
 
@@ -172,16 +175,16 @@ class _TemplateLists:
 
     def ends_at(self, symbol: str) -> bool:
         """Process the next symbol; return whether its `>` ends a template list, after marking the start of that."""
-        if symbol in _NEVER_IN_EXPRESSIONS:
-            self.pending.clear()
-            self.depth = 0
-        elif symbol == "<":
+        if symbol == "<":
             if self.tokens and self._can_be_parameterized(self.tokens[-1]):
                 self.pending.append((len(self.tokens), self.depth))
         elif symbol[0] == ">" and self.pending and self.pending[-1][1] == self.depth:
             opener = self.pending.pop()[0]
             self.tokens[opener] = self.tokens[opener]._replace(kind=TEMPLATE_START)
             return True
+        elif symbol in _NEVER_IN_EXPRESSIONS:
+            self.pending.clear()
+            self.depth = 0
         elif symbol in ("(", "["):
             self.depth += 1
         elif symbol in (")", "]"):
