@@ -149,7 +149,7 @@ def _takes_pointer(row: Builtin, i: int) -> bool:
 def _apply(
     e: Expressions, row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], span: Span, blame: Span
 ) -> typed.Expr:
-    types, spans = [a.type for a in args], [a.span for a in args]
+    types, spans = tuple([a.type for a in args]), [a.span for a in args]
     all_const = row.const
     for arg in args:
         if not isinstance(arg, typed.Const):
@@ -159,7 +159,9 @@ def _apply(
         if not isinstance(args[i], typed.Const):
             message = f"argument {i + 1} of '{row.name}' must be a const-expression"
             raise fail("not-constant", message, args[i].span)
-    converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
+    converted = args
+    if types != chosen.params:
+        converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
     return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, span)
 
 

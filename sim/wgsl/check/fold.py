@@ -18,6 +18,7 @@ from ..builtins import Builtin
 from ..diagnostics import fail, first_words
 from ..source import Span
 from . import const_eval, overloads
+from .const_checks import CHECKS
 
 
 def is_early(expr: typed.Expr) -> bool:
@@ -130,10 +131,11 @@ def builtin_call(builtin: Builtin, args: list[typed.Expr], result: t.Type, span:
     for arg in args:
         if isinstance(arg, typed.Const):
             constants += 1
-    if not constants:
+    is_const = builtin.const and 0 < constants == len(args)
+    if not is_const and (not constants or builtin.name not in CHECKS):
         return typed.BuiltinCall(result, span, builtin, args)
     values = [a.value if isinstance(a, typed.Const) else None for a in args]
-    if builtin.const and constants == len(args):
+    if is_const:
         known = None not in values
         value = const_eval.evaluate(builtin, [a.type for a in args], values, result, span) if known else None
         return typed.Const(result, span, value)
