@@ -58,27 +58,33 @@ class StorageShadow:
     def _spans(self) -> int:
         return len(self.arrays.starts[at.WRITER]) // (1 + SPAN)
 
-    def _stores(self, blocks: slice) -> NDArray[np.int64]:
-        """Return the records of the stores to these blocks, by number: of each block, or of its span."""
-        numbers = np.arange(blocks.start, blocks.stop)
-        spans = numbers // SPAN
-        together = self.arrays.starts[at.WRITER, spans] >= stamp_of_clock(self.begun + 1)
-        return np.where(together, spans, self._spans + numbers)
+    def _stores(self, blocks: slice) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Return the starts and the covers of the stores to these blocks, from the record of each or of its span."""
+        starts, covers = self.arrays.starts[at.WRITER], self.arrays.covers[at.WRITER]
+        own = slice(self._spans + blocks.start, self._spans + blocks.stop)
+        spans = slice(blocks.start // SPAN, -(-blocks.stop // SPAN))
+        whole = starts[spans] >= stamp_of_clock(self.begun + 1)
+        if not whole.any():
+            return starts[own], covers[own]
+        inside = slice(blocks.start % SPAN, blocks.start % SPAN + blocks.stop - blocks.start)
+        whole = np.repeat(whole, SPAN)[inside]
+        starts, covers = (np.where(whole, np.repeat(each[spans], SPAN)[inside], each[own]) for each in (starts, covers))
+        return starts, covers
 
     def accessed(self, blocks: slice) -> NDArray[np.bool_]:
         """Return in which of these blocks a run with records of blocks may have stored to a grain."""
-        return self.arrays.starts[at.WRITER, self._stores(blocks)] >= stamp_of_clock(self.begun)
+        starts, _ = self._stores(blocks)
+        return starts >= stamp_of_clock(self.begun)
 
     def stored(self, grains: slice) -> NDArray[np.bool_]:
         """Return to which of these grains the run has stored."""
         blocks = slice(grains.start // BLOCK, -(-grains.stop // BLOCK))
         stamps = self.arrays.stamps[at.WRITER]
-        records = self._stores(blocks)
-        starts, covers = self.arrays.starts[at.WRITER, records], self.arrays.covers[at.WRITER, records].astype("<u2")
+        starts, covers = self._stores(blocks)
         together = starts >= stamp_of_clock(self.begun + 1)
         without_stamps = slice(max(0, -(-len(stamps) // BLOCK) - blocks.start), None)
         together[without_stamps] = starts[without_stamps] >= stamp_of_clock(self.begun)
-        found = np.unpackbits((covers * together).view(np.uint8), bitorder="little").view(np.bool_)
+        found = np.unpackbits((covers.astype("<u2") * together).view(np.uint8), bitorder="little").view(np.bool_)
         found = found[grains.start % BLOCK :][: grains.stop - grains.start]
         alone = stamps[grains] >= stamp_of_clock(self.begun)
         found[: len(alone)] |= alone

@@ -149,6 +149,7 @@ def row_by_blocks(
     width = factor if stores else row[at.WATCHED_GRAINS]
     apart, shape = step // factor, log2(step) | (log2(factor) << _UNIT if stores else 0)
     last_grain = last_block = last_start = last_group = np.int64(-1)
+    blocks = record_of(s, 0)
     for g in range((lanes + size - 1) // size):
         since = w.clocks[g, at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << CLOCK_SHIFT
         stamp, group = stamp_of(w, slot, g, config) + _BIAS, np.uint32(workgroup + g)
@@ -159,10 +160,15 @@ def row_by_blocks(
             place = row[at.WATCHED_BASE] + (address + unit) * factor
             offset = place & (step - 1)  # in the element
             element, me = place - offset, stamp - ((offset // factor) << LANE_BITS if stores else 0)
-            whole = not masked and element % (BLOCK * SPAN) == 0 and end - lane >= BLOCK * SPAN // step
-            count = BLOCK * SPAN // step if whole else min(BLOCK, end - lane)
+            span, count = element >> (BLOCK_BITS + SPAN_BITS), BLOCK * SPAN // step
+            whole = not masked and element % (BLOCK * SPAN) == 0 and end - lane >= count
+            if whole and changes:
+                whole = not is_split(s.starts[at.WRITER, span], begin)
+            elif whole:
+                whole = is_run(here, lane, count, apart)
+            count = count if whole else min(BLOCK, end - lane)
             if not changes and (
-                not is_run(here, lane, count, apart)
+                not (whole or is_run(here, lane, count, apart))
                 or address + (count - 1) * apart > limit
                 or offset + width > step
                 or element <= last_grain
@@ -172,15 +178,14 @@ def row_by_blocks(
             one = ((1 << width) - 1) << offset
             if whole:
                 bits = covered(active, masked, lane, step, one, 0, BLOCK // step)
-                span = element >> (BLOCK_BITS + SPAN_BITS)
                 if enter(s, span, me + lane, group, shape, bits, since, begin, stores, changes):
                     lane += count
                     continue
             for block in range(element >> BLOCK_BITS, (last_grain >> BLOCK_BITS) + 1):
-                if not changes:
+                if not changes and not is_split(s.starts[at.WRITER, block >> SPAN_BITS], begin):
                     split_span(s, block >> SPAN_BITS, begin)
                 before = ((block << BLOCK_BITS) - element) // step  # the lane of its first grain, from `lane` on
-                start, record = me + lane + before, record_of(s, block)
+                start, record = me + lane + before, blocks + block
                 low, high = max(-before, 0), min(BLOCK // step, count - before)
                 bits = covered(active, masked, lane + before, step, one, low, high)
                 shared = block == last_block and (start != last_start or g != last_group)
@@ -188,7 +193,7 @@ def row_by_blocks(
                 if shared or not enter(s, record, start, group, shape, bits, since, begin, stores, changes):
                     if changes:
                         leave(w, active, masked, g * size, lane + before, low, high)
-                    else:
+                    elif not is_split(s.starts[at.WRITER, record], begin):
                         split(s, block, memory, 8 * row[at.WATCHED_GRAIN], begin)
             lane += count
     return True
@@ -203,11 +208,9 @@ def leave(w, mask, masked, first, lane, low, high):
             w.state[at.LANES_LEFT] += 1
 
 
-@inlined
+@compiled
 def split_span(s, span, begin):
     """Give each block of a span a record of its own."""
-    if is_split(s.starts[at.WRITER, span], begin):
-        return
     for who in range(at.WRITER, at.OTHER):
         start, cover = s.starts[who, span], s.covers[who, span]
         lanes = BLOCK >> ((np.int64(cover) >> BLOCK) & _STEP)  # of a block
@@ -221,7 +224,8 @@ def split_span(s, span, begin):
 @compiled
 def split(s, block, memory, grain_bits, begin):
     """Give each grain of a block a record of its own, unless it has one: without room for them, bits of its stores."""
-    split_span(s, block >> SPAN_BITS, begin)
+    if not is_split(s.starts[at.WRITER, block >> SPAN_BITS], begin):
+        split_span(s, block >> SPAN_BITS, begin)
     record = record_of(s, block)
     if is_split(s.starts[at.WRITER, record], begin):
         return
@@ -262,7 +266,7 @@ def split_row(w, s, slot, memory, entry, addresses, mask, masked, extra, unit, s
             continue
         first = row[at.WATCHED_BASE] + (np.int64(address) + unit) * factor
         for block in range(first >> BLOCK_BITS, ((first + width - 1) >> BLOCK_BITS) + 1):
-            if block != last:
+            if block != last and not is_split(s.starts[at.WRITER, record_of(s, block)], begin):
                 split(s, block, memory, 8 * row[at.WATCHED_GRAIN], begin)
             last = block
 
