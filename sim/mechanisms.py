@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 # Name -> what it does.
 MECHANISMS = {
-    "blocks": "one shadow record for 16 words under regular accesses",
+    "blocks": "one shadow record for 64 or 16 words under regular accesses",
     "kept shadow": "shadow memory that runs use one after the other",
     "kept workspaces": "memory of the machine that runs use one after the other",
     "kept results": "what is derived from modules and pipelines: programs, influences, candidates for cures",

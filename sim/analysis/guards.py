@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import ir
-from ..ir.ir import Item, Region
+from ..ir.ir import Item, Region, Value
 from ..ir.sites import SourceSite
 
 
@@ -35,5 +35,7 @@ def find_bodies(root: Region, sites: Sequence[SourceSite]) -> set[int]:
 
 
 def _works(item: Item, sites: Sequence[SourceSite]) -> bool:
+    if isinstance(item, Value):  # the most frequent
+        return False
     counts = [each for each in (item, *ir.items(item)) if isinstance(each, ir.Count)]
     return any(sites[s].is_work or sites[s].kind in ("barrier", "subgroup") for count in counts for s in count.sites)

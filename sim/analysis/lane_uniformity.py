@@ -101,6 +101,9 @@ class _Walk:
         return set()
 
     def _value(self, value: Value) -> bool:
+        for argument in value.args:
+            if not argument.uniform:
+                return False
         match value.op:
             case "const" | "length":
                 return True
@@ -111,10 +114,14 @@ class _Walk:
                     self._relied.add(value.imm)
                 return value.imm.uniform
             case _:
-                return all([a.uniform for a in value.args])
+                return True
 
     def _write(self, item: ir.Set | ir.Put | ir.Pick, slots: list[Slot], uniform: bool) -> None:
-        whole = all(self._declared.setdefault(slot, self._mask) == self._mask for slot in slots)
+        whole = True
+        for slot in slots:
+            if self._declared.setdefault(slot, self._mask) != self._mask:
+                whole = False
+                break
         if whole:
             self.found.whole.add(id(item))
         for slot in slots:

@@ -18,6 +18,8 @@ _NEVER = frozenset(("store", "exchange", "compare"))
 def find_order_dependent_atomics(lowered: Lowered, uses: Uses) -> list[int]:
     """Return their sites, those most likely to matter first: operations that change memory and whose result is needed,
     then those that only change it, then those that only read it."""
+    if not any(site.kind == "atomic" for site in lowered.sites.rows):
+        return []
     atomics = [item for item in ir.items_of(lowered.body) if isinstance(item, ir.Atomic)]
     kinds: dict[str, set[str]] = {}
     for item in atomics:

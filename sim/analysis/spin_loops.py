@@ -19,7 +19,7 @@ def deciding_atomics(loop: Loop) -> tuple[int, ...]:
     """Return the sites of the atomic operations in `loop` that decide whether it ends."""
     if not any(isinstance(item, ir.Atomic) for item in ir.items(loop)):
         return ()
-    flow = _Flow({id(item) for item in ir.items(loop) if isinstance(item, Loop | ir.Scope)})
+    flow = _Flow({id(item) for item in ir.items(loop) if isinstance(item, (Loop, ir.Scope))})
     flow.ends = [value for value in (loop.condition, loop.break_if) if value is not None]
     for region in ir.regions(loop):
         flow.region(region, ())

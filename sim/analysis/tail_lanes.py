@@ -7,7 +7,7 @@ long enough, or that loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
 from ..fast_dataclass import frozen
@@ -32,8 +32,12 @@ class TailLanes:
 def find_tail_lanes(body: Region, uniformity: Uniformity, passes: Passes) -> TailLanes:
     """Find where to narrow."""
     found = TailLanes()
-    for region in ir.regions_of(body) if "tail_lanes" in passes else ():
+    if "tail_lanes" not in passes or not (uniformity.divergent or uniformity.leaving):
+        return found
+    for region in ir.regions_of(body):
         for place, item in enumerate(region.items):
+            if type(item) not in ir.WITH_REGIONS:
+                continue
             match item:
                 case ir.If(then=then, orelse=orelse) if id(item) in uniformity.divergent:
                     found.inside.update(id(arm) for arm in (then, orelse) if _pays(arm.items))
@@ -52,14 +56,18 @@ def _pays(items: Sequence[Item]) -> bool:
 
 def _is_long(items: Sequence[Item]) -> bool:
     """Whether there is a loop, or enough work on all lanes."""
-    every = _all(items)
-    return any(isinstance(each, ir.Loop) for each in every) or sum(map(_is_on_all_lanes, every)) >= _MIN_ITEMS
+    work = 0
+    for each in _all(items):
+        work += _is_on_all_lanes(each)
+        if work >= _MIN_ITEMS or isinstance(each, ir.Loop):
+            return True
+    return False
 
 
 def _is_on_all_lanes(item: Item) -> bool:
     if isinstance(item, Value):
         return not item.uniform and item.op not in ("const", "bits", "get", "input")
-    return isinstance(item, ir.Set | ir.Pick | ir.Put | ir.Load | ir.Store | ir.Atomic | ir.Collective)
+    return isinstance(item, (ir.Set, ir.Pick, ir.Put, ir.Load, ir.Store, ir.Atomic, ir.Collective))
 
 
 def _reads_active_lanes_only(items: Iterable[Item]) -> bool:
@@ -67,5 +75,8 @@ def _reads_active_lanes_only(items: Iterable[Item]) -> bool:
     return not any(isinstance(each, ir.Collective) and each.op in _ANY_LANE for each in _all(items))
 
 
-def _all(items: Iterable[Item]) -> list[Item]:
-    return [each for item in items for each in (item, *ir.items(item))]
+def _all(items: Iterable[Item]) -> Iterator[Item]:
+    for item in items:
+        yield item
+        if type(item) in ir.WITH_REGIONS:
+            yield from ir.items(item)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import field
 
 from ..fast_dataclass import entity, frozen
@@ -52,7 +52,7 @@ def split(address: Value | None, passes: Passes = ALL) -> Address:
     if address.uniform:
         return Address(None, address, constant)
     if address.op == "add_u32":
-        left, right = (base(a) for a in address.args)
+        left, right = base(address.args[0]), base(address.args[1])
         if left.uniform != right.uniform:
             return Address(right, left, constant) if left.uniform else Address(left, right, constant)
     return Address(address, None, constant)
@@ -86,43 +86,39 @@ def _written(item: ir.Memory | ir.Note) -> list[Value]:
             return item.values
 
 
-def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Iterator[tuple[Value, bool]]:
-    """Yield the values that an item takes, and whether it takes them in all lanes."""
+def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Sequence[tuple[Value, bool]]:
+    """List the values that an item takes, and whether it takes them in all lanes."""
     match item:
         case Value(args=args):
             everywhere = not item.uniform
-            for value in args:
-                yield value, everywhere
-        case ir.Count():
-            pass  # the most frequent of the items without operands, so tested early
+            return [(value, everywhere) for value in args]
         case ir.Set(slot=slot, value=value) if slot.rows > 1:
-            yield value, True
+            return ((value, True),)
         case ir.Set(slot=slot, value=value):
             # A uniform value that is written to every lane is broadcast straight into the variable.
-            yield value, not slot.uniform and not (value.uniform and id(item) in uniformity.whole)
-        case ir.Pick(index=index):
-            yield index, True
-        case ir.Put(index=index, value=value):
-            yield index, True
-            yield value, True
+            return ((value, not slot.uniform and not (value.uniform and id(item) in uniformity.whole)),)
         case ir.Load() | ir.Store() | ir.Atomic() | ir.Check() | ir.Note():
             parts = split(item.address, passes)
-            if parts.lane is not None:
-                yield parts.lane, True
+            found = [(value, True) for value in _written(item)]
             if parts.shared is not None:
-                yield parts.shared, False
-            yield from ((v, True) for v in _written(item))
+                found.insert(0, (parts.shared, False))
+            if parts.lane is not None:
+                found.insert(0, (parts.lane, True))
+            return found
+        case ir.Pick(index=index):
+            return ((index, True),)
+        case ir.Put(index=index, value=value):
+            return (index, True), (value, True)
         case ir.Collective(args=args):
-            yield from ((a, True) for a in args)
+            return [(value, True) for value in args]
         case ir.Inspect(result=result, active=True):
-            yield from ((v, True) for v in (result, *result.args))
+            return [(value, True) for value in (result, *result.args)]
         case ir.Margin(one=one, other=other):
-            yield one, True
-            yield other, True
+            return (one, True), (other, True)
         case ir.If(condition=condition):
-            yield condition, id(item) in uniformity.divergent
+            return ((condition, id(item) in uniformity.divergent),)
         case _:
-            pass
+            return ()
 
 
 def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
@@ -145,7 +141,11 @@ class _Marker:
     def __init__(self, uses: Uses, uniformity: Uniformity, notes: bool) -> None:
         self._uses = uses
         self._uniformity = uniformity
-        self._notes = notes
+        self._skipped: set[type[ir.Item]] = {ir.Count}
+        if "dead" in uses.passes:
+            self._skipped |= {Value, ir.Pick}  # needed only where something needs them
+        if not notes:
+            self._skipped.add(ir.Note)
         # Writes to a variable that is never read are not needed, nor are the reads that only these writes need.
         self._unread: dict[Slot, list[ir.Set | ir.Put]] = {}
         self._read: list[Slot] = []  # variables whose writes are still to be visited
@@ -159,9 +159,12 @@ class _Marker:
 
     def _write(self, item: ir.Set | ir.Put) -> None:
         """Visit a write once its variable is known to be read; for a `Put`, any of its slots."""
-        slots = [item.slot] if isinstance(item, ir.Set) else item.block.slots
-        if self._uses.slots.isdisjoint(slots):
-            for slot in slots:
+        if isinstance(item, ir.Set):
+            if item.slot not in self._uses.slots:
+                self._unread.setdefault(item.slot, []).append(item)
+                return
+        elif self._uses.slots.isdisjoint(item.block.slots):
+            for slot in item.block.slots:
                 self._unread.setdefault(slot, []).append(item)
             return
         if id(item) not in self._seen:
@@ -170,22 +173,17 @@ class _Marker:
 
     def region(self, region: Region) -> None:
         for item in region.items:
-            self._item(item)
+            if type(item) not in self._skipped:
+                self._item(item)
 
     def _item(self, item: ir.Item) -> None:
         match item:
-            case Value() | ir.Pick() if "dead" in self._uses.passes:
-                return  # needed only where something needs it
+            case ir.Set() | ir.Put():
+                return self._write(item)
             case Value():
                 return self.need(item, not item.uniform)
             case ir.Pick(result=result):
                 return self.need(result, True)
-            case ir.Note() if not self._notes:
-                return
-            case ir.Count():
-                return
-            case ir.Set() | ir.Put():
-                return self._write(item)
             case ir.If(then=then, orelse=orelse):
                 self.region(then)
                 self.region(orelse)
@@ -210,7 +208,8 @@ class _Marker:
         waiting = [(value, everywhere)]  # chains of values may be longer than the call stack
         while waiting:
             value, everywhere = waiting.pop()
-            value = base(value)
+            while value.op == "bits":  # as in `base`
+                value = value.args[0]
             count[value] = times = count.get(value, 0) + 1
             if everywhere:
                 everywhere_needed.add(value)
@@ -222,7 +221,9 @@ class _Marker:
                 self._reads(value.imm.block.slots)
                 waiting.append((value.imm.index, True))
             elif value.op != "result":
-                waiting += [(argument, not value.uniform) for argument in value.args]
+                everywhere = not value.uniform
+                for argument in value.args:
+                    waiting.append((argument, everywhere))
 
     def _reads(self, slots: list[Slot]) -> None:
         self._read += [slot for slot in slots if slot in self._unread]
@@ -264,20 +265,22 @@ class _Order:
                 self._uses.copies.add(value)
 
     def _region(self, region: Region) -> None:
+        needed, last = self._uses.count, self._last
         for item in region.items:
             self._clock += 1
             if isinstance(item, Value):
-                if item not in self._uses.count:
+                if item not in needed:
                     continue
                 if item.op == "get":
                     self._reads[item] = self._clock
-            elif isinstance(item, ir.Count):
+                for value in item.args:
+                    last[base(value) if value.op == "bits" else value] = self._clock
+                continue
+            if isinstance(item, ir.Count):
                 continue
             for value, _ in operands(item, self._uniformity, self._uses.passes):
-                self._last[base(value)] = self._clock
-            if isinstance(item, Value):
-                continue
-            if isinstance(item, ir.Memory):
+                last[base(value)] = self._clock
+            if isinstance(item, (ir.Load, ir.Store, ir.Atomic, ir.Check)):
                 lane = split(item.address, self._uses.passes).lane
                 if "learn" in self._uses.passes and lane is not None and _from_outside(base(lane), region):
                     self._uses.addresses.add(base(lane))

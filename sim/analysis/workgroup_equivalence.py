@@ -119,7 +119,7 @@ class _Facts:
                 self.puts.setdefault(block, []).append(item)
             case _:
                 pass
-        if isinstance(item, ir.Store | ir.Atomic):
+        if isinstance(item, (ir.Store, ir.Atomic)):
             variable = lowered.accesses[item.access].variable
             self.written.add(variable)
             self.stored.setdefault(variable, []).extend(item.values if isinstance(item, ir.Store) else item.args)
@@ -365,7 +365,7 @@ class _Analysis:
             for argument in item.args:
                 self.pin(argument)
             return {}
-        assert isinstance(item, ir.Load | ir.Atomic)
+        assert isinstance(item, (ir.Load, ir.Atomic))
         access = self.lowered.accesses[item.access]
         if access.space == "workgroup":
             if access.variable not in self._contents:

@@ -16,7 +16,7 @@ from ..analysis.lane_uniformity import Uniformity, find_uniformity
 from ..analysis.order_dependent_atomics import find_order_dependent_atomics
 from ..analysis.tabulate import tabulate
 from ..analysis.tail_lanes import find_tail_lanes
-from ..analysis.uses import Uses, count_uses, find_uses
+from ..analysis.uses import count_uses, find_uses
 from ..analysis.workgroup_equivalence import Comparison
 from ..fast_dataclass import frozen
 from ..instrument.shadows import Shadow, mark_stores
@@ -33,7 +33,7 @@ from ..without_gc import without_gc
 from .checked_sums import join_checks
 from .copies import drop_copies
 from .emit import Emitter
-from .fma_contraction import combine, contract
+from .fma_contraction import combine, contract, has_products
 from .loops import note_costs
 from .outer_products import tile
 from .program import Program
@@ -149,11 +149,12 @@ def _probed(
         widens="components" in probes,
     )
     if "nan" in probes:
-        uses = _counted(lowered, workgroups_per_batch)
+        uses = count_uses(lowered.body, Uniformity())  # what is needed at all, in whatever lanes
         for each in lowered.inspects:  # values that are no longer computed have no check
             each.active = each.result in uses.count
-    elif "combine" in passes and not rounding.contracts:
-        combine(lowered.body, _counted(lowered, workgroups_per_batch, passes))
+    elif "combine" in passes and not rounding.contracts and has_products(lowered.body):
+        uniformity = _uniformity(lowered, workgroups_per_batch, passes)
+        combine(lowered.body, count_uses(lowered.body, uniformity, passes=passes))
         checked(lowered)
     return lowered
 
@@ -223,10 +224,9 @@ def _lowered(
         widens=widens,
     )
     checked(lowered)
-    if rounding.contracts:
+    if rounding.contracts and has_products(lowered.body):
         # A trace must not change the rounding, so traced values are not uses.
-        uniformity = _uniformity(lowered, workgroups_per_batch, ALL)
-        contract(lowered, count_uses(lowered.body, uniformity, notes=not lowered.points))
+        contract(lowered, count_uses(lowered.body, Uniformity(), notes=not lowered.points))
         checked(lowered)
     return lowered
 
@@ -247,7 +247,8 @@ def _finish(
     passes: Passes = ALL,
     interleaved: bool = False,
 ) -> Program:
-    uniformity, uses = _analysed(lowered, workgroups_per_batch, passes)
+    uniformity = _uniformity(lowered, workgroups_per_batch, passes)
+    uses = find_uses(lowered.body, uniformity, passes=passes)
     tail_lanes = find_tail_lanes(lowered.body, uniformity, passes)
     emitted = probes | {"meets"} if interleaved else probes
     emitter = Emitter(lowered, uniformity, uses, tail_lanes, emitted, workgroups_per_batch)
@@ -287,15 +288,6 @@ def _finish(
         interleaved,
         emitter.flow.waits,
     )
-
-
-def _analysed(lowered: Lowered, workgroups_per_batch: int, passes: Passes = ALL) -> tuple[Uniformity, Uses]:
-    uniformity = _uniformity(lowered, workgroups_per_batch, passes)
-    return uniformity, find_uses(lowered.body, uniformity, passes=passes)
-
-
-def _counted(lowered: Lowered, workgroups_per_batch: int, passes: Passes = ALL) -> Uses:
-    return count_uses(lowered.body, _uniformity(lowered, workgroups_per_batch, passes), passes=passes)
 
 
 def _uniformity(lowered: Lowered, workgroups_per_batch: int, passes: Passes) -> Uniformity:

@@ -7,7 +7,9 @@ add, check` into `checked`, which computes the same and reports the same checks 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from ..machine import opcodes as op
 from ..machine.layout import NON_FINITE
@@ -21,7 +23,7 @@ def join_checks(code: Code) -> None:
     """Replace `t = fma(a, b, c)` and its check by `checked`, and `p = a * b; t = p + c` and their checks."""
     if not any(ins.op == op.CHECK for ins in code.instructions):
         return
-    uses = uses_of(code)
+    uses = cache(lambda: uses_of(code))  # few programs need them
 
     def joined(block: list[Ins]) -> list[Ins]:
         made: list[Ins] = []
@@ -56,14 +58,14 @@ def _fused(rows: list[Ins]) -> Ins | None:
     return replace(rows[1], op=op.CHECKED, e=op.FUSED)
 
 
-def _rounded_twice(rows: list[Ins], uses: Counter[Reg]) -> Ins | None:
+def _rounded_twice(rows: list[Ins], uses: Callable[[], Counter[Reg]]) -> Ins | None:
     if len(rows) < 4:
         return None
     product, first, total, second = rows
-    only_here = isinstance(product.dest, Reg) and uses[product.dest] == len(rows)
     if (
         (product.op, total.op) != (_MUL, _ADD)
-        or not only_here
+        or not isinstance(product.dest, Reg)
+        or uses()[product.dest] != len(rows)
         or (total.a is product.dest) == (total.b is product.dest)
     ):
         return None

@@ -18,6 +18,8 @@ Touched = dict[Ins, list[Reg]]  # the registers of each instruction of a block
 
 def drop_copies(code: Code) -> None:
     """Let the instruction that computes a copied value write the register that it is copied to."""
+    if not any(ins.op == op.COPY for ins in code.instructions):
+        return
     uses = uses_of(code)
 
     def without(block: list[Ins]) -> list[Ins]:

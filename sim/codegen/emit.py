@@ -25,7 +25,6 @@ from .program import ORDERS
 from .virtual_registers import Code, Ins, Reg
 
 _ATOMIC_ROWS = 3  # the old value, then the operands; a compare-exchange also gives whether it did
-_CONSTRUCTS = ir.If | ir.Loop | ir.Scope
 
 
 class Emitter:
@@ -50,6 +49,7 @@ class Emitter:
         self._accesses, self._sites, self._spans = accesses, sites, lowered.spans
         self._uniformity = uniformity
         self._uses = uses
+        self._opcodes = op.scalar_opcodes()
         self._one_workgroup = workgroups_per_batch == 1
         self._counts_lanes = "lanes" in probes
         self._bodies = find_bodies(lowered.body, sites) if self._counts_lanes else set[int]()
@@ -60,18 +60,23 @@ class Emitter:
 
     def _region(self, region: Region) -> None:
         outer, self._in_body = self._in_body, id(region) in self._bodies
+        code, spans = self.code, self._spans
         for item in region.items:
-            if self._in_body and isinstance(item, _CONSTRUCTS):
+            if isinstance(item, Value):  # the most frequent
+                code.span = item.span or spans.get(id(item)) or code.span
+                self._value(item)
+                continue
+            constructs = type(item) in ir.WITH_REGIONS
+            if constructs and self._in_body:
                 self._past_guards = None if self.flow.mask is None else self.flow.copy_of_mask()
+            code.span = ir.span_of(item, self._sites) or spans.get(id(item)) or code.span
             self._item(item)
-            self.flow.drop_lanes_that_left(item)
+            if constructs:
+                self.flow.drop_lanes_that_left(item)
         self._in_body = outer
 
     def _item(self, item: ir.Item) -> None:
-        self.code.span = ir.span_of(item, self._sites) or self._spans.get(id(item)) or self.code.span
         match item:
-            case Value():
-                self._value(item)
             case ir.Count():
                 if self._counts_lanes:
                     self.probes.count(item, self.flow.mask if self._in_body else self._past_guards)
@@ -127,11 +132,8 @@ class Emitter:
             operands.hold_everywhere(value, reg)
         else:
             take = operands.lane0 if value.uniform else operands.all_lanes
-            registers = [take(arg) for arg in value.args]
-            ins = Ins(op.scalar_opcodes()[value.op], mask=1 if value.uniform else 0)
-            for name, reg in zip("abce", registers, strict=False):
-                setattr(ins, name, reg)
-            operands.compute(value, ins)
+            opcode, mask = self._opcodes[value.op], 1 if value.uniform else 0
+            operands.compute(value, Ins(opcode, -1, *map(take, value.args), mask=mask))
 
     # ---- variables ----
 

@@ -22,13 +22,20 @@ from ..ir.builder import Builder
 from ..ir.ir import Region, Value
 from ..ir.lowered import Lowered
 
-SUMS = ("add_f32", "sub_f32", "add_f16", "sub_f16")
-PRODUCTS = ("mul_f32", "mul_f16")
+SUMS = frozenset(("add_f32", "sub_f32", "add_f16", "sub_f16"))
+PRODUCTS = frozenset(("mul_f32", "mul_f16"))
+
+
+def has_products(body: Region) -> bool:
+    """Whether there is anything to join."""
+    return any(isinstance(item, Value) and item.op in PRODUCTS for item in ir.items_of(body))
 
 
 def contract(lowered: Lowered, uses: Uses) -> None:
     """Fuse every product that only sums use with these sums."""
     added = _times_added((item for item in ir.items_of(lowered.body) if _is_sum(item, uses)), uses)
+    if not added:
+        return
     lowered.builder = builder = Builder.extending(lowered.builder)
     for region in ir.regions_of(lowered.body):
         for item in builder.rewrite(region):

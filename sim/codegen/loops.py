@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,16 +37,24 @@ def loop_ranges(code: NDArray[np.int32]) -> dict[int, range]:
 
 def note_costs(code: NDArray[np.int32]) -> None:
     """Set the costs of an iteration of each loop: of its instructions, each once."""
+    loops = loop_ranges(code)
+    if not loops:
+        return
     opcodes = code[:, field.OP]
-    costs = np.array([_cost(opcode) for opcode in range(int(opcodes.max()) + 1)])[opcodes]
-    costs = np.where(opcodes == op.PUT_ALL, code[:, field.COUNT], costs)
+    costs = np.where(opcodes == op.PUT_ALL, code[:, field.COUNT], _costs()[opcodes])
     for_one = (opcodes >= op.SCALAR) | np.isin(opcodes, _ONE_LANE)
     once = (for_one & (code[:, field.MASK] == field.ONE_LANE)) | np.isin(opcodes, _NO_LANES)
     alone = np.where(costs == _MEMORY, _MEMORY_ONCE, costs)
     for column, each in ((field.COST, np.where(once, 0, costs)), (field.COST_ONCE, np.where(once, alone, 0))):
         up_to = np.concatenate([[0], np.cumsum(each)])
-        for loop in loop_ranges(code).values():
+        for loop in loops.values():
             code[loop[-1], column] = up_to[loop.stop] - up_to[loop.start]
+
+
+@cache
+def _costs() -> NDArray[np.int64]:
+    """The cost of each opcode."""
+    return np.array([_cost(opcode) for opcode in range(max(op.opcode_names()) + 1)])
 
 
 def _cost(opcode: int) -> int:

@@ -6,7 +6,7 @@ register of its own. Constants and inputs have rows that are filled before the r
 
 from __future__ import annotations
 
-from ..analysis.uses import FREE, Uses, base, split
+from ..analysis.uses import FREE, Address, Uses, base, split
 from ..ir import ir
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..ir.ir import Slot, Value
@@ -32,15 +32,17 @@ class Operands:
         self._slots: dict[Slot, Reg] = {}
         self._computed_at: dict[Value, int] = {}
         self._learnt: set[Value] = set()
+        self._split: dict[Value | None, Address] = {}
         for name in _WORKGROUP_ID:
             self.input(name)
 
     # ---- registers ----
 
     def _row(self, number: int) -> Reg:
-        if number not in self._rows:
-            self._rows[number] = Reg(row=number, fixed=True)
-        return self._rows[number]
+        row = self._rows.get(number)
+        if row is None:
+            row = self._rows[number] = Reg(row=number, fixed=True)
+        return row
 
     def input(self, name: str) -> Reg:
         if name not in self.inputs:
@@ -66,7 +68,8 @@ class Operands:
 
     def lane0(self, value: Value) -> Reg:
         """A register that holds the value in lane 0, if not in others."""
-        value = base(value)
+        while value.op == "bits":  # as in `base`
+            value = value.args[0]
         if value.op == "const":
             return self.constant(value.imm)
         if value.op == "input":
@@ -75,7 +78,8 @@ class Operands:
 
     def all_lanes(self, value: Value) -> Reg:
         """A register that holds the value in every lane."""
-        value = base(value)
+        while value.op == "bits":
+            value = value.args[0]
         return self.lane0(value) if value.op in FREE else self._in_all_lanes[value]
 
     # ---- values ----
@@ -145,15 +149,22 @@ class Operands:
 
     def address(self, address: Value | None) -> tuple[Reg, Field, int]:
         """Fields A, B and C of an address: its part per lane, the part that all lanes share, and a constant."""
-        parts = split(address, self.uses.passes)
+        parts = self._parts(address)
         lane = self.constant(0) if parts.lane is None else self.all_lanes(parts.lane)
         shared = -1 if parts.shared is None else self.lane0(parts.shared)
         return lane, shared, _signed(parts.constant)
 
     def is_learnt(self, item: ir.Memory) -> bool:
         """Whether the machine knows the pattern of an access's addresses."""
-        lane = split(item.address, self.uses.passes).lane
+        lane = self._parts(item.address).lane
         return lane is None or base(lane) in self._learnt
+
+    def _parts(self, address: Value | None) -> Address:
+        """Split an address once, for its access and all probes of it."""
+        parts = self._split.get(address)
+        if parts is None:
+            parts = self._split[address] = split(address, self.uses.passes)
+        return parts
 
     def _workgroup_offsets(self, access: Access) -> Reg:
         """Where each lane's workgroup has its memory, when several share a row."""

@@ -11,6 +11,8 @@ same as without it. The pass finds them by their registers alone, whatever the s
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ..fast_dataclass import frozen
@@ -39,7 +41,7 @@ def tile(code: Code) -> None:
     """Insert tiles before the instructions that they consist of."""
     if not any(_operation(ins) for ins in code.instructions):
         return
-    uses = uses_of(code)
+    uses = cache(lambda: uses_of(code))  # few programs need them
     tiles: list[_Tile] = []
     rewrite_blocks(code, lambda block: _tiled(block, uses, tiles))
     _defer_sums(code, tiles)
@@ -48,7 +50,7 @@ def tile(code: Code) -> None:
 # ---- one basic block ---------------------------------------------------------------------------------
 
 
-def _tiled(block: list[Ins], uses: Counter[Reg], tiles: list[_Tile]) -> list[Ins]:
+def _tiled(block: list[Ins], uses: Callable[[], Counter[Reg]], tiles: list[_Tile]) -> list[Ins]:
     """Return the block with its tiles, which are added to `tiles`."""
     for group in _groups(block):
         for sums in _products(group):
@@ -92,7 +94,7 @@ def _products(sums: list[Ins]) -> list[list[Ins]]:
     return list(by_columns.values())
 
 
-def _made(block: list[Ins], sums: list[Ins], uses: Counter[Reg]) -> _Tile | None:
+def _made(block: list[Ins], sums: list[Ins], uses: Callable[[], Counter[Reg]]) -> _Tile | None:
     """Return the tile of an outer product, if it pays."""
     by_factors = {(s.a, s.b): s for s in sums}
     rows, columns = list(dict.fromkeys(s.a for s in sums)), list(dict.fromkeys(s.b for s in sums))
@@ -100,7 +102,7 @@ def _made(block: list[Ins], sums: list[Ins], uses: Counter[Reg]) -> _Tile | None
         return None
     early = block[: block.index(sums[0])]
     factors = [
-        _brought(early, factor, count, uses)
+        _brought(early, factor, count, uses())
         for several, count in ((rows, len(columns)), (columns, len(rows)))
         for factor in several
     ]

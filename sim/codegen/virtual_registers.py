@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from dataclasses import field
+from operator import attrgetter
 
 from ..analysis.loop_nest import LoopNest
 from ..fast_dataclass import entity
@@ -109,22 +110,14 @@ def allocate(code: Code, first_row: int, shared: bool = True) -> int:
 
     `shared`: registers that are never live at once may have the same rows."""
     registers = _live_ranges(code)
-    starting: dict[int, list[Reg]] = {}
-    ending: dict[int, list[Reg]] = {}
+    by_end = sorted(registers, key=attrgetter("last")) if shared else []
+    free, dead = _Free(first_row), 0
     for reg in registers:
-        starting.setdefault(reg.first, []).append(reg)
-        ending.setdefault(reg.last if shared else code.here, []).append(reg)
-    free = _Free(first_row)
-    for position in range(code.here):
         # Operations are elementwise, so the result may take the row of an operand that dies here.
-        dying = [r for r in ending.get(position, []) if r.first < position]
-        for reg in dying:
-            free.give(reg.row, reg.rows)
-        for reg in starting.get(position, []):
-            reg.row = free.take(reg.rows)
-        for reg in ending.get(position, []):
-            if reg.first == position:
-                free.give(reg.row, reg.rows)
+        while dead < len(by_end) and (dying := by_end[dead]).last <= reg.first and dying.first < reg.first:
+            free.give(dying.row, dying.rows)
+            dead += 1
+        reg.row = free.take(reg.rows)
     return free.top
 
 
@@ -138,10 +131,10 @@ class _Free:
 
     def take(self, rows: int) -> int:
         """Take the lowest adjacent free rows, or new ones. Returns the first."""
-        for i, (first, end) in enumerate(zip(self._firsts, self._ends, strict=True)):
-            if end - first >= rows:
+        for i, first in enumerate(self._firsts):
+            if self._ends[i] - first >= rows:
                 self._firsts[i] += rows
-                if self._firsts[i] == end:
+                if self._firsts[i] == self._ends[i]:
                     del self._firsts[i], self._ends[i]
                 return first
         self.top += rows
@@ -161,17 +154,18 @@ class _Free:
 
 
 def _live_ranges(code: Code) -> list[Reg]:
-    """Set `first` and `last` of every register. A register that is live into a loop is live to its end."""
-    registers: dict[int, Reg] = {}
+    """Set `first` and `last` of every register, and list them by `first`. One that is live into a loop is live to its
+    end."""
+    registers: list[Reg] = []
     for position, ins in enumerate(code.instructions):
         for reg in ins.registers():
             if reg.fixed:
                 continue
             if reg.first < 0:
                 reg.first = position
-                registers[id(reg)] = reg
+                registers.append(reg)
             reg.last = position
     loops = LoopNest(code.loops)
-    for reg in registers.values():
+    for reg in registers:
         reg.last = loops.last_use(reg.first, reg.last)
-    return list(registers.values())
+    return registers

@@ -14,6 +14,7 @@ from ..machine.instruction import FOUR
 from .virtual_registers import Code, Ins
 
 _LOADS, _STORES = (op.LOAD, op.LOAD_KNOWN), (op.STORE, op.STORE_KNOWN)
+_ACCESSES = frozenset((*_LOADS, *_STORES))
 
 
 def mark_wide_accesses(code: Code) -> None:
@@ -21,10 +22,12 @@ def mark_wide_accesses(code: Code) -> None:
     entered = {label.position for _, label in code.jumps}
     free = 0  # the first instruction after those that are marked
     for position in range(code.here - FOUR):  # the last instruction is no access: it ends the program
-        four = code.instructions[position : position + FOUR]
+        first = code.instructions[position]
+        if position < free or first.op not in _ACCESSES:
+            continue
         inside = range(position + 1, position + FOUR)
-        if position >= free and are_consecutive(four) and entered.isdisjoint(inside):
-            _mark(four[0])
+        if are_consecutive(code.instructions[position : position + FOUR]) and entered.isdisjoint(inside):
+            _mark(first)
             free = position + FOUR
 
 
@@ -38,7 +41,7 @@ def _mark(first: Ins) -> None:
 def are_consecutive(four: list[Ins]) -> bool:
     """Whether four accesses use the same registers of addresses, and the words that follow one another."""
     first = four[0]
-    if first.op not in (*_LOADS, *_STORES):
+    if first.op not in _ACCESSES:
         return False
     loads = first.op in _LOADS
     wanted = (first.op, first.a, first.b, 0 if loads else first.mask, first.x)

@@ -94,7 +94,10 @@ class Builder:
 
     def op(self, name: str, *args: Value) -> Value:
         """Return the result of scalar operation `name`: folded, simplified, an earlier equal value, or a new one."""
-        constants = [a.op for a in args].count("const")
+        constants = 0
+        for argument in args:
+            if argument.op == "const":
+                constants += 1
         if constants == len(args) and "fold" in self._passes and (self._fold_floats or not _has_floats(name)):
             return self._folded(name, args)
         simpler = None if self._identity is None else self._identity(name, args)
@@ -156,10 +159,7 @@ class Builder:
 
     def _known_in(self, region: Region) -> dict[Any, Value]:
         """The values built in a region, by what they compute."""
-        known = self._known.get(region)
-        if known is None:
-            known = self._known[region] = {}
-        return known
+        return self._known.setdefault(region, {})
 
     def _find(self, key: Any, home: Region) -> Value | None:
         """An equal value that is computed wherever `here` runs."""
@@ -180,7 +180,10 @@ class Builder:
         """The region to compute a value of these arguments in: outside every loop that does not change it."""
         if "place" not in self._passes:
             return self.here
-        depth = max([a.region.depth for a in args], default=0)
+        depth = 0
+        for argument in args:
+            if argument.region.depth > depth:
+                depth = argument.region.depth
         home = region = self.here
         while region.depth > depth:
             assert region.parent is not None
@@ -227,10 +230,9 @@ class Builder:
 
     def set(self, slot: Slot, value: Value) -> None:
         self.here.items.append(Set(slot, value, self.span))
-        self.changed([slot])
-        version, _ = self._versions[slot]
+        self._change(slot)
         if "forward" in self._passes:
-            self._known_in(self.here)["get", slot, version] = value
+            self._known_in(self.here)["get", slot, self._version] = value
 
     def pick(self, block: Block, index: Value) -> Value:
         """Read the scalar of a block whose number is known at run time; a number past the last reads the last."""
@@ -249,9 +251,12 @@ class Builder:
     def changed(self, slots: Iterable[Slot]) -> None:
         """Make later reads of `slots`, in this region, new values."""
         for slot in slots:
-            self._version += 1
-            self._changes.append((slot, self._versions.get(slot)))
-            self._versions[slot] = (self._version, self.here)
+            self._change(slot)
+
+    def _change(self, slot: Slot) -> None:
+        self._version += 1
+        self._changes.append((slot, self._versions.get(slot)))
+        self._versions[slot] = (self._version, self.here)
 
     @property
     def changes(self) -> int:
@@ -290,7 +295,7 @@ class Builder:
     def append(self, item: Item) -> None:
         """Append an item to `here`; one that may change the mask ends the open count."""
         self.here.items.append(item)
-        if isinstance(item, ir.If | ir.Loop | ir.Scope | ir.Jump):
+        if type(item) in _CHANGE_MASK:
             self._counts.pop(self.here, None)
 
     def prepend(self, items: Iterable[Item]) -> None:
@@ -330,24 +335,20 @@ class Builder:
 
     def tally(self, site: int) -> None:
         """Count an execution of `site` here."""
-        self._count().sites.append(site)
+        self.begin_count().sites.append(site)
 
     def tally_rounded(self, flops: int, values: Iterable[Value]) -> None:
         """Count `flops` FLOPs here, spent on `values`."""
-        self._count().rounded.append((flops, tuple(values)))
+        self.begin_count().rounded.append((flops, tuple(values)))
 
     def tally_computed(self, name: str | None, span: Span, value: Value | None = None) -> None:
         """Count an instruction of class `name` here (None: count nothing), at `span` in the source. `value`: what it
         computes, or decides by."""
         if name is not None:
-            self._count().computed.append((name, span, value))
+            self.begin_count().computed.append((name, span, value))
 
-    def begin_count(self) -> None:
-        """Place the count of this basic block here, if it has none, before what it counts."""
-        self._count()
-
-    def _count(self) -> Count:
-        """The open count of `here`."""
+    def begin_count(self) -> Count:
+        """Return the count of this basic block; place it here, before what it counts, if there is none yet."""
         count = self._counts.get(self.here)
         if count is None:
             count = self._counts[self.here] = Count()
@@ -362,6 +363,9 @@ def _fold(name: str, *bits: int) -> int:
     operands = [from_bits(kind, each) for kind, each in zip(row.args, bits, strict=True)]
     with np.errstate(all="ignore"):
         return to_bits(row.result, row.fn(*operands))
+
+
+_CHANGE_MASK = frozenset((ir.If, ir.Loop, ir.Scope, ir.Jump))
 
 
 def _is_source(item: Item) -> bool:

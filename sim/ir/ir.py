@@ -272,6 +272,9 @@ Look = Note | Inspect | Margin
 Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Look | If | Loop | Scope | Jump
 
 
+WITH_REGIONS: frozenset[type[Item]] = frozenset((If, Loop, Scope))
+
+
 def span_of(item: Item, sites: Sequence[SourceSite]) -> Span | None:
     """The source that a value, a write or an item with a site was lowered from, if it is known."""
     match item:
@@ -312,7 +315,7 @@ def items_of(region: Region) -> Iterator[Item]:
     while pending:
         for each in pending[-1]:
             yield each
-            if isinstance(each, If | Loop | Scope):
+            if type(each) in WITH_REGIONS:
                 pending.extend(iter(inner.items) for inner in reversed(regions(each)))
                 break
         else:
@@ -321,4 +324,4 @@ def items_of(region: Region) -> Iterator[Item]:
 
 def regions_of(body: Region) -> list[Region]:
     """Return a region and all regions inside it."""
-    return [body, *(region for item in items_of(body) for region in regions(item))]
+    return [body, *(region for item in items_of(body) if type(item) in WITH_REGIONS for region in regions(item))]

@@ -19,7 +19,7 @@ def to_bits(kind: str, value: Any) -> int:
     """Return the register bits of a number of this kind."""
     if kind in ("i32", "u32", "bool"):
         return int(value) & 0xFFFFFFFF
-    if isinstance(value, int | float) and -_MOST <= value <= _MOST:  # the usual numbers, without NumPy's scalars
+    if isinstance(value, (int, float)) and -_MOST <= value <= _MOST:  # the usual numbers, without NumPy's scalars
         return _BITS.unpack(_F32.pack(value))[0]
     with np.errstate(all="ignore"):
         return int(np.float32(value).view(np.uint32))

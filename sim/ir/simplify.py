@@ -40,10 +40,11 @@ _RIGHT = {
 
 def simplify(builder: Maker, name: str, args: tuple[Value, ...]) -> Value | None:
     """Return a cheaper value equal to `name(*args)`, or None."""
+    if len(args) != 2:
+        chosen = name.startswith("select_") and args[2].op == "const"
+        return args[1 if args[2].imm else 0] if chosen else None
     stem, _, kind = name.rpartition("_")
-    if stem == "select" and args[2].op == "const":
-        return args[1] if args[2].imm else args[0]
-    if kind not in ("i32", "u32", "bool") or len(args) != 2:
+    if kind not in ("i32", "u32", "bool"):
         return None
     left, right = args
     if left.op == "const" != right.op and name in _COMMUTATIVE:

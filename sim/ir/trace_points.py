@@ -108,5 +108,5 @@ def check_name(name: str, pipeline: typed.Pipeline) -> None:
 
 def _locals(function: typed.Function) -> list[Variable]:
     assert function.body is not None
-    declared = [s.var for s in typed.statements(function.body) if isinstance(s, typed.VarDecl | typed.LetDecl)]
+    declared = [s.var for s in typed.statements(function.body) if isinstance(s, (typed.VarDecl, typed.LetDecl))]
     return [v for v in (*function.params, *declared) if not isinstance(v.type, t.Pointer)]

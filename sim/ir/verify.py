@@ -126,7 +126,7 @@ class _Verifier:
                     self._use(each, each.kind, item, scope)
             case _:
                 pass
-        if isinstance(item, ir.Load | ir.Atomic):
+        if isinstance(item, (ir.Load, ir.Atomic)):
             scope.values.update(item.results)
 
     def _use(self, value: Value, kind: str, item: ir.Item, scope: _Scope) -> None:

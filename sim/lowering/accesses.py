@@ -118,12 +118,11 @@ class Memory:
         width = t.components(view.type)
         if not view.steps and not block.is_table:
             return [self.builder.get(slot) for slot in block.slots[view.offset : view.offset + width]]
-        kinds = [t.KIND[s] for s in t.flatten(view.type)]
         index, inside = self._slot_index(view), self._inside(view)
         picked = [self.builder.pick(block, self._plus(index, i)) for i in range(width)]
         if inside is not None:
             picked = [self._either(inside, value, self.builder.const("u32", 0)) for value in picked]
-        return [self.builder.reinterpret(kind, value) for kind, value in zip(kinds, picked, strict=True)]
+        return [self.builder.reinterpret(kind, value) for kind, value in zip(t.kinds(view.type), picked, strict=True)]
 
     def _store_slots(self, view: View, values: list[Value], span: Span) -> None:
         block, builder = view.block, self.builder

@@ -52,16 +52,18 @@ class _Ops:
 
     def __call__(self, op: str, /, *args: Value) -> Value:
         builder, row = self._lowering.builder, OPS[op]
-        if op.startswith("bitcast_"):
-            return builder.reinterpret(row.result, args[0])
-        if op.startswith("fma_") and not self._lowering.rounding.fused:
-            kind = op.removeprefix("fma_")
-            return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
+        if op.startswith(("bitcast_", "fma_")):
+            if op.startswith("bitcast_"):
+                return builder.reinterpret(row.result, args[0])
+            if not self._lowering.rounding.fused:
+                kind = op.removeprefix("fma_")
+                return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
         if not self._counted:
             return self._lowering.computed(op, args, self._name, self._span)
-        builder.begin_count()
+        count = builder.begin_count()
         value = self._lowering.computed(op, args, self._name, self._span)
-        builder.tally_computed(class_of(op), self._span, value)
+        if (name := class_of(op)) is not None:
+            count.computed.append((name, self._span, value))
         self.flops += row.flops
         return value
 
@@ -98,13 +100,13 @@ class Expressions(Lowering):
 
     def argument(self, expr: typed.Expr) -> list[Value] | View:
         """Return the view that a pointer or handle denotes, or the components of any other value."""
-        return self.view(expr) if isinstance(expr.type, t.Pointer | t.Texture | t.Sampler) else self.value(expr)
+        return self.view(expr) if isinstance(expr.type, (t.Pointer, t.Texture, t.Sampler)) else self.value(expr)
 
     def evaluate(self, expr: typed.Expr) -> None:
         """Lower an expression for its effects; a composite is not loaded for them."""
-        if isinstance(expr, typed.Load) and isinstance(expr.type, t.Array | t.Struct):
+        if isinstance(expr, typed.Load) and isinstance(expr.type, (t.Array, t.Struct)):
             self.view(expr.ref)
-        elif isinstance(expr.type, t.Reference | t.Pointer | t.Texture | t.Sampler):
+        elif isinstance(expr.type, (t.Reference, t.Pointer, t.Texture, t.Sampler)):
             self.view(expr)
         else:
             self.value(expr)
@@ -140,9 +142,16 @@ class Expressions(Lowering):
             case _:
                 raise Crash(f"no value for a {type(expr).__name__}", expr.span)
 
+    def is_known(self, expr: typed.Expr) -> bool:
+        """Whether the value of an expression is known before the shader runs."""
+        # The checker has folded what is made of constants alone.
+        return isinstance(expr, typed.Const) or (bool(self.pipeline.values) and is_constant(expr))
+
     def _constant(self, type_: t.Type, value: Any) -> list[Value]:
-        kinds = [t.KIND[s] for s in t.flatten(type_)]
-        return [self.builder.const(k, v) for k, v in zip(kinds, _flat(value), strict=True)]
+        const = self.builder.const
+        if isinstance(type_, t.Scalar):
+            return [const(t.KIND[type_], value)]
+        return [const(kind, each) for kind, each in zip(t.kinds(type_), _flat(value), strict=True)]
 
     def _index(self, base: typed.Expr, index: typed.Expr, span: Span) -> list[Value]:
         parts, at = self.value(base), self.value(index)[0]
@@ -174,7 +183,7 @@ class Expressions(Lowering):
         parts = self.value(arg)
         if source == target:
             return parts
-        if counted := not is_constant(arg):
+        if counted := not self.is_known(arg):
             self.builder.begin_count()
         converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
         self.spans.update((id(value), expr.span) for value in converted)
@@ -184,9 +193,8 @@ class Expressions(Lowering):
         return converted
 
     def _construct(self, expr: typed.Construct) -> list[Value]:
-        kinds = [t.KIND[s] for s in t.flatten(expr.type)]
         if not expr.args:
-            return [self.builder.const(kind, 0) for kind in kinds]
+            return [self.builder.const(kind, 0) for kind in t.kinds(expr.type)]
         parts = [part for arg in expr.args for part in self.value(arg)]
         if len(parts) == 1 and isinstance(expr.type, t.Vec):
             return parts * expr.type.size
@@ -195,7 +203,7 @@ class Expressions(Lowering):
     def _short_circuit(self, expr: typed.ShortCircuit) -> Value:
         left = self.value(expr.left)[0]
         is_and = expr.op == "&&"
-        if is_constant(expr.left):
+        if self.is_known(expr.left):
             return self.value(expr.right)[0] if bool(left.imm) == is_and else left
         if _is_free(expr.right):
             matters = (lambda: left) if is_and else (lambda: self.builder.op("lnot_bool", left))
@@ -259,8 +267,8 @@ class Expressions(Lowering):
 
     def _builtin(self, expr: typed.BuiltinCall) -> list[Value]:
         if expr.builtin.kind != "effect":
-            args = [self.value(a) for a in expr.args]
-            counted = expr.builtin.name != "bitcast" and not is_constant(expr)
+            args = list(map(self.value, expr.args))
+            counted = expr.builtin.name != "bitcast" and not self.is_known(expr)
             return self.apply(expr.builtin, [a.type for a in expr.args], args, expr.type, expr.span, counted)
         effect = EFFECTS.get(expr.builtin.name)
         if effect is None:
@@ -357,15 +365,16 @@ def _element_type(type_: t.Type) -> t.Type:
 
 def is_constant(expr: typed.Expr) -> bool:
     """Whether the value of an expression is known before the shader runs: it is made of constants and overrides."""
-    match expr:
-        case typed.Load() | typed.VarRef() | typed.ValueRef() | typed.Call():
-            return False
-        case typed.Const() | typed.OverrideRef():
-            return True
-        case typed.BuiltinCall():
-            return expr.builtin.kind != "effect" and all(map(is_constant, expr.args))
-        case _:
-            return all(map(is_constant, typed.children(expr)))
+    if isinstance(expr, typed.Const):
+        return True
+    if type(expr) in _VARYING:
+        return False
+    if isinstance(expr, typed.BuiltinCall) and expr.builtin.kind == "effect":
+        return False
+    return all(map(is_constant, typed.children(expr)))
+
+
+_VARYING = frozenset((typed.Load, typed.VarRef, typed.ValueRef, typed.Call))
 
 
 def _is_free(expr: typed.Expr) -> bool:

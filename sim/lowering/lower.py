@@ -22,7 +22,7 @@ from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from .buffer_views import narrowed
-from .expressions import Expressions, is_constant
+from .expressions import Expressions
 from .views import View
 
 MAX_STATEMENTS = 1 << 17  # after inlining; a limit of the simulator, against exponential inlining
@@ -144,8 +144,7 @@ class _Lowering(Expressions):
     def _scoped_body(self, function: typed.Function, frame: _Frame) -> list[Value]:
         builder = self.builder
         if function.result is not None:
-            kinds = [t.KIND[s] for s in t.flatten(function.result)]
-            frame.block = builder.block(kinds, function.name)
+            frame.block = builder.block(t.kinds(function.result), function.name)
             for slot in frame.block.slots:
                 builder.set(slot, builder.const(slot.kind, 0))
         frame.exit = Target()
@@ -210,7 +209,7 @@ class _Lowering(Expressions):
         builder = self.builder
         if self.is_large(type_):
             return self._declare_table(var, type_, init)
-        kinds = [t.KIND[s] for s in t.flatten(type_)]
+        kinds = t.kinds(type_)
         initial = self.value(init) if init is not None else [builder.const(kind, 0) for kind in kinds]
         block = builder.block(kinds, var.name)
         for slot, value in zip(block.slots, initial, strict=True):
@@ -220,8 +219,8 @@ class _Lowering(Expressions):
 
     def _declare_table(self, var: Variable, type_: t.Type, init: typed.Expr | None) -> None:
         self.fits_in_registers(type_, var)
-        builder, kinds = self.builder, t.flatten(type_)
-        block = builder.table(t.KIND[kinds[0]], len(kinds), var.name)
+        builder, kinds = self.builder, t.kinds(type_)
+        block = builder.table(kinds[0], len(kinds), var.name)
         zero = builder.const(block.slots[0].kind, 0)
         builder.set(block.slots[0], zero)
         view = self.views[var] = View(var, type_, block=block)
@@ -291,7 +290,7 @@ class _Lowering(Expressions):
         return self._branch(condition, statement.condition.span, statement.then.body, orelse)
 
     def _count_condition(self, condition: typed.Expr, value: Value) -> None:
-        if not is_constant(condition):
+        if not self.is_known(condition):
             self.builder.tally_computed("control", condition.span, value)
 
     def _branch(self, condition: Value, span: Span, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:
@@ -370,7 +369,7 @@ class _Lowering(Expressions):
         for statement in (s for part in parts for s in typed.statements(part)):
             if isinstance(statement, typed.LetDecl) and isinstance(statement.var.type, t.Pointer):
                 found |= self._roots(statement.init)  # so there is no need to find writes through it
-            if isinstance(statement, typed.Assign | typed.CompoundAssign):
+            if isinstance(statement, (typed.Assign, typed.CompoundAssign)):
                 found |= self._roots(statement.target)
             elif isinstance(statement, typed.LetDecl) and isinstance(statement.init.type, t.Pointer):
                 found |= self._roots(statement.init)  # writes through it change a variable from before the loop
@@ -393,7 +392,7 @@ class _Lowering(Expressions):
 
     def _roots(self, expr: typed.Expr) -> set[Block]:
         """Return the function or private variable at the root of a path, if it exists already."""
-        while not isinstance(expr, typed.VarRef | typed.ValueRef):
+        while not isinstance(expr, (typed.VarRef, typed.ValueRef)):
             expr = typed.children(expr)[0]
         view = self.views.get(expr.var)
         return {view.block} if view is not None and view.block else set()

@@ -7,7 +7,6 @@ only at run time. Offsets into function and private variables count slots; all o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..fast_dataclass import frozen
 from ..ir.builder import Builder
@@ -53,7 +52,7 @@ class View:
         members = self.type.members
         before = sum(t.components(m.type) for m in members[:index])
         offset = before if self.block else members[index].offset
-        return replace(self, type=members[index].type, offset=self.offset + offset)
+        return self._part(members[index].type, self.offset + offset, vector=self.vector)
 
     def element(self, index: Value, span: Span, of: str) -> View:
         """Return the view of an element, column or component. `of`: the source text of what is indexed."""
@@ -61,9 +60,12 @@ class View:
         # A runtime-sized array has at least one element, but where it is a view of a buffer, which may be too small.
         known = count or int(self.tail is None)
         if index.op == "const" and index.imm < known:
-            return replace(self, type=elem, offset=self.offset + index.imm * stride, vector=self._as_vector())
-        steps = (*self.steps, Step(index, stride, count, span, of, self.tail))
-        return replace(self, type=elem, steps=steps, vector=self._as_vector())
+            return self._part(elem, self.offset + index.imm * stride, vector=self._as_vector())
+        step = Step(index, stride, count, span, of, self.tail)
+        return self._part(elem, self.offset, step, vector=self._as_vector())
+
+    def _part(self, type_: t.Type, offset: int, *steps: Step, vector: View | None) -> View:
+        return View(self.variable, type_, offset, (*self.steps, *steps), self.block, self.tail, vector)
 
     def _as_vector(self) -> View | None:
         return self if isinstance(self.type, t.Vec) else None
@@ -71,7 +73,7 @@ class View:
     def component(self, index: int) -> View:
         """Return the view of a vector's component."""
         elem, stride, _ = self._elements()
-        return replace(self, type=elem, offset=self.offset + index * stride, vector=self)
+        return self._part(elem, self.offset + index * stride, vector=self)
 
     def _elements(self) -> tuple[t.Type, int, int | None]:
         match self.type:

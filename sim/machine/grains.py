@@ -13,7 +13,7 @@ import numpy as np
 
 from . import layout as at
 from .compile.units import compiled, inlined
-from .probe_arrays import LANE_BITS, LANES, SLOT_BITS, SLOTS
+from .probe_arrays import LANE_BITS, LANES, SLOT_BITS, SLOTS, SPAN
 
 CLOCK_SHIFT = LANE_BITS + SLOT_BITS
 
@@ -28,6 +28,12 @@ def begin_of(w):
 def stamp_of(w, slot, g, config):
     """Return the stamp of an access by the first lane of workgroup `g` in a row, now: add the lane."""
     return w.clocks[g + config[at.PLACE], at.CLOCK] << CLOCK_SHIFT | slot << LANE_BITS | config[at.LANE_OFFSET]
+
+
+@inlined
+def record_of(s, block):
+    """Return where the record of a block is: those of all spans come first."""
+    return len(s.starts[at.WRITER]) // (1 + SPAN) + block
 
 
 @inlined

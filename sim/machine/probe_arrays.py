@@ -19,7 +19,9 @@ LANE_BITS, SLOT_BITS = 14, 18  # fields of a stamp: barriers passed, slot, lane
 LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
 BLOCK_BITS = 4
 BLOCK = 1 << BLOCK_BITS  # grains
-GRAIN_BYTES, BLOCK_BYTES = 40, 32  # of the record of a grain, and of a block
+SPAN_BITS = 2
+SPAN = 1 << SPAN_BITS  # blocks
+GRAIN_BYTES, BLOCK_BYTES = 40, 32  # of the record of a grain, and of a block or a span
 PLACES = 64  # executions whose cost each memory probe remembers
 _LOADS = 4096  # noted loads
 _SEEN = 256  # loads at different distances that each watched access remembers
@@ -105,9 +107,10 @@ class Shadow(NamedTuple):
 
     stamps: NDArray[np.int64]  # [WRITER to OTHER, grains] clock, slot and lane of the access
     words: NDArray[np.uint32]  # [WRITER to VALUE, grains] their workgroups, 0 in workgroup memory; the value stored
-    starts: NDArray[np.int64]  # [WRITER to READER, blocks] stamp of the first grain of a block, see `shadow_blocks`
-    groups: NDArray[np.uint32]  # [WRITER to READER, blocks] their workgroups
-    covers: NDArray[np.uint32]  # [WRITER to READER, blocks] shape of the access, then a bit for each grain
+    # Records of spans, then of blocks, see `shadow_blocks`
+    starts: NDArray[np.int64]  # [WRITER to READER, records] stamp of the first grain
+    groups: NDArray[np.uint32]  # [WRITER to READER, records] their workgroups
+    covers: NDArray[np.uint32]  # [WRITER to READER, records] shape of the access, then a bit for each grain of a block
 
 
 class Watch(NamedTuple):
@@ -133,17 +136,22 @@ def stamp_of_clock(clock: int) -> int:
     return clock << (LANE_BITS + SLOT_BITS)
 
 
+def record_count(grains: int) -> int:
+    """Return how many records of spans and of blocks so many grains need."""
+    return max(1, -(-grains // (BLOCK * SPAN))) * (1 + SPAN)
+
+
 def make_shadow(grains: int, recorded: int | None = None) -> Shadow:
     """Make shadow memory without accesses. Pages that are never written take no memory.
 
     `recorded`: only the first grains can have a record of their own, so many; None: all."""
-    blocks, recorded = -(-grains // BLOCK), grains if recorded is None else min(grains, recorded)
+    records, recorded = record_count(grains), grains if recorded is None else min(grains, recorded)
     return Shadow(
         stamps=np.zeros((at.VALUE, max(1, recorded)), np.int64),
         words=np.zeros((at.VALUE + 1, max(1, recorded)), np.uint32),
-        starts=np.zeros((at.OTHER, max(1, blocks)), np.int64),
-        groups=np.zeros((at.OTHER, max(1, blocks)), np.uint32),
-        covers=np.zeros((at.OTHER, max(1, blocks)), np.uint32),
+        starts=np.zeros((at.OTHER, records), np.int64),
+        groups=np.zeros((at.OTHER, records), np.uint32),
+        covers=np.zeros((at.OTHER, records), np.uint32),
     )
 
 

@@ -1,13 +1,16 @@
 """Shadow memory by blocks of 16 grains, each with one record of its stores and one of its loads.
 
 Most accesses are regular: consecutive lanes access consecutive elements. Then a record says who accessed each grain of
-a block: the access of its first lane, and a bit for each grain. Records take at most half a byte per byte of memory,
-and 16 lanes cost as much as one.
+a block: the access of its first lane, and a bit for each grain. 16 lanes cost as much as one.
 
-A block whose accesses do not fit into records is split for the rest of the run: then `stamps` and `words` have its
-grains. Where they have no room for them, the block is not watched from then on. An access fits only where it cannot
-race. Blocks are split for all lanes of an access before any record changes, so that the value that each record stands
-for is already in memory.
+Four blocks make a span, and most accesses are to whole spans. Then the record of the span stands for those of its
+blocks: it is that of the first, and those of the others differ only in the lane. A span whose accesses do not fit into
+such a record is split for the rest of the run: then its blocks have records of their own. Records of spans take an
+eighth of a byte per byte of memory, those of blocks half a byte.
+
+A block whose accesses do not fit into records is split, too: then `stamps` and `words` have its grains. Where they have
+no room for them, the block is not watched from then on. An access fits only where it cannot race. Blocks are split for
+all lanes of an access before any record changes, so that the value that each record stands for is already in memory.
 """
 
 # Numba infers the types of compiled functions, which have no annotations.
@@ -21,10 +24,10 @@ from . import instruction as field
 from . import layout as at
 from .compile.by_address import borrower
 from .compile.units import compiled, inlined, kind_of, part
-from .grains import CLOCK_SHIFT, begin_of, stamp_of
+from .grains import CLOCK_SHIFT, begin_of, record_of, stamp_of
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORDS
 from .memory import address_of, shared_part
-from .probe_arrays import BLOCK, BLOCK_BITS, LANE_BITS, LANES, no_watch
+from .probe_arrays import BLOCK, BLOCK_BITS, LANE_BITS, LANES, SPAN, SPAN_BITS, no_watch
 
 WATCH = kind_of(no_watch())
 _borrowed = borrower(WATCH)
@@ -49,7 +52,7 @@ def log2(number):
 
 @inlined
 def is_split(start, begin):
-    """Whether a block is split, by the start of its stores: no access has the least clock of a run."""
+    """Whether a block or a span is split, by the start of its stores: no access has the least clock of a run."""
     return begin <= start < begin + (np.int64(1) << CLOCK_SHIFT)
 
 
@@ -110,25 +113,25 @@ def merged(start, group_before, cover, me, group, shape, bits, since, stores):
 
 
 @inlined
-def enter(s, block, me, group, shape, bits, since, begin, stores, changes):
-    """Enter an access into the record of a block if `changes`. Returns whether it fits."""
-    start, cover = s.starts[at.WRITER, block], np.int64(s.covers[at.WRITER, block])
+def enter(s, record, me, group, shape, bits, since, begin, stores, changes):
+    """Enter an access into the record of a block or a span if `changes`. Returns whether it fits."""
+    start, cover = s.starts[at.WRITER, record], np.int64(s.covers[at.WRITER, record])
     if is_split(start, begin):
         return False
     fits = not is_recorded(start, begin) or goes_with(
-        start, s.groups[at.WRITER, block], cover, me, group, shape, bits, since
+        start, s.groups[at.WRITER, record], cover, me, group, shape, bits, since
     )
-    start, cover = s.starts[at.READER, block], np.int64(s.covers[at.READER, block])
+    start, cover = s.starts[at.READER, record], np.int64(s.covers[at.READER, record])
     if stores and is_recorded(start, begin):
-        fits &= goes_with(start, s.groups[at.READER, block], cover, me, group, shape, bits, since)
+        fits &= goes_with(start, s.groups[at.READER, record], cover, me, group, shape, bits, since)
     who = at.WRITER if stores else at.READER
-    start, cover = s.starts[who, block], np.int64(s.covers[who, block])
+    start, cover = s.starts[who, record], np.int64(s.covers[who, record])
     if is_recorded(start, begin):
-        start, cover = merged(start, s.groups[who, block], cover, me, group, shape, bits, since, stores)
+        start, cover = merged(start, s.groups[who, record], cover, me, group, shape, bits, since, stores)
     else:
         start, cover = me, shape << BLOCK | bits
     if changes:
-        s.starts[who, block], s.groups[who, block], s.covers[who, block] = start, group, cover
+        s.starts[who, record], s.groups[who, record], s.covers[who, record] = start, group, cover
     return fits and start >= 0
 
 
@@ -146,35 +149,53 @@ def row_by_blocks(
     width = factor if stores else row[at.WATCHED_GRAINS]
     apart, shape = step // factor, log2(step) | (log2(factor) << _UNIT if stores else 0)
     last_grain = last_block = last_start = last_group = np.int64(-1)
+    blocks = record_of(s, 0)
     for g in range((lanes + size - 1) // size):
         since = w.clocks[g, at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << CLOCK_SHIFT
         stamp, group = stamp_of(w, slot, g, config) + _BIAS, np.uint32(workgroup + g)
         here, active, end = addresses[g * size :], mask[g * size :], min(size, lanes - g * size)
-        for lane in range(0, end, BLOCK):
-            count, address = min(BLOCK, end - lane), np.int64(np.uint32(here[lane] + extra))
+        lane = 0
+        while lane < end:
+            address = np.int64(np.uint32(here[lane] + extra))
             place = row[at.WATCHED_BASE] + (address + unit) * factor
             offset = place & (step - 1)  # in the element
             element, me = place - offset, stamp - ((offset // factor) << LANE_BITS if stores else 0)
+            span, count = element >> (BLOCK_BITS + SPAN_BITS), BLOCK * SPAN // step
+            whole = not masked and element % (BLOCK * SPAN) == 0 and end - lane >= count
+            if whole and changes:
+                whole = not is_split(s.starts[at.WRITER, span], begin)
+            elif whole:
+                whole = is_run(here, lane, count, apart)
+            count = count if whole else min(BLOCK, end - lane)
             if not changes and (
-                not is_run(here, lane, count, apart)
+                not (whole or is_run(here, lane, count, apart))
                 or address + (count - 1) * apart > limit
                 or offset + width > step
                 or element <= last_grain
             ):
                 return False
             last_grain = element + count * step - 1
+            one = ((1 << width) - 1) << offset
+            if whole:
+                bits = covered(active, masked, lane, step, one, 0, BLOCK // step)
+                if enter(s, span, me + lane, group, shape, bits, since, begin, stores, changes):
+                    lane += count
+                    continue
             for block in range(element >> BLOCK_BITS, (last_grain >> BLOCK_BITS) + 1):
+                if not changes and not is_split(s.starts[at.WRITER, block >> SPAN_BITS], begin):
+                    split_span(s, block >> SPAN_BITS, begin)
                 before = ((block << BLOCK_BITS) - element) // step  # the lane of its first grain, from `lane` on
-                start = me + lane + before
+                start, record = me + lane + before, blocks + block
                 low, high = max(-before, 0), min(BLOCK // step, count - before)
-                bits = covered(active, masked, lane + before, step, ((1 << width) - 1) << offset, low, high)
+                bits = covered(active, masked, lane + before, step, one, low, high)
                 shared = block == last_block and (start != last_start or g != last_group)
                 last_block, last_start, last_group = block, start, np.int64(g)
-                if shared or not enter(s, block, start, group, shape, bits, since, begin, stores, changes):
+                if shared or not enter(s, record, start, group, shape, bits, since, begin, stores, changes):
                     if changes:
                         leave(w, active, masked, g * size, lane + before, low, high)
-                    elif not is_split(s.starts[at.WRITER, block], begin):
+                    elif not is_split(s.starts[at.WRITER, record], begin):
                         split(s, block, memory, 8 * row[at.WATCHED_GRAIN], begin)
+            lane += count
     return True
 
 
@@ -188,14 +209,32 @@ def leave(w, mask, masked, first, lane, low, high):
 
 
 @compiled
+def split_span(s, span, begin):
+    """Give each block of a span a record of its own."""
+    for who in range(at.WRITER, at.OTHER):
+        start, cover = s.starts[who, span], s.covers[who, span]
+        lanes = BLOCK >> ((np.int64(cover) >> BLOCK) & _STEP)  # of a block
+        first = record_of(s, span << SPAN_BITS)
+        for i in range(SPAN if is_recorded(start, begin) else 0):
+            s.starts[who, first + i], s.covers[who, first + i] = start + i * lanes, cover
+            s.groups[who, first + i] = s.groups[who, span]
+    s.starts[at.WRITER, span] = begin
+
+
+@compiled
 def split(s, block, memory, grain_bits, begin):
-    """Give each grain of a block a record of its own. Without room for them, its stores remain as bits."""
+    """Give each grain of a block a record of its own, unless it has one: without room for them, bits of its stores."""
+    if not is_split(s.starts[at.WRITER, block >> SPAN_BITS], begin):
+        split_span(s, block >> SPAN_BITS, begin)
+    record = record_of(s, block)
+    if is_split(s.starts[at.WRITER, record], begin):
+        return
     if (block << BLOCK_BITS) >= len(s.stamps[at.WRITER]):
-        stored = np.int64(s.covers[at.WRITER, block]) & _ALL if is_recorded(s.starts[at.WRITER, block], begin) else 0
-        s.covers[at.WRITER, block], s.starts[at.WRITER, block] = stored, begin
+        stored = np.int64(s.covers[at.WRITER, record]) & _ALL if is_recorded(s.starts[at.WRITER, record], begin) else 0
+        s.covers[at.WRITER, record], s.starts[at.WRITER, record] = stored, begin
         return
     for who in range(at.WRITER, at.OTHER):
-        start, cover, group = s.starts[who, block], np.int64(s.covers[who, block]), s.groups[who, block]
+        start, cover, group = s.starts[who, record], np.int64(s.covers[who, record]), s.groups[who, record]
         if not is_recorded(start, begin):
             continue
         shape = cover >> BLOCK
@@ -211,7 +250,7 @@ def split(s, block, memory, grain_bits, begin):
                 kept = np.int64((1 << grain_bits) - 1)
                 s.words[at.VALUE, place] = np.uint32((np.int64(memory[bit >> 5]) >> (bit & 31)) & kept)
             s.stamps[who, place], s.words[who, place] = stamp, group
-    s.starts[at.WRITER, block] = begin
+    s.starts[at.WRITER, record] = begin
 
 
 @compiled
@@ -227,7 +266,7 @@ def split_row(w, s, slot, memory, entry, addresses, mask, masked, extra, unit, s
             continue
         first = row[at.WATCHED_BASE] + (np.int64(address) + unit) * factor
         for block in range(first >> BLOCK_BITS, ((first + width - 1) >> BLOCK_BITS) + 1):
-            if block != last and not is_split(s.starts[at.WRITER, block], begin):
+            if block != last and not is_split(s.starts[at.WRITER, record_of(s, block)], begin):
                 split(s, block, memory, 8 * row[at.WATCHED_GRAIN], begin)
             last = block
 
@@ -246,8 +285,7 @@ def split_variable(w, s, variable, memory, begin):
             row[at.WATCHED_BLOCKS] = 0
             grain_bits = 8 * row[at.WATCHED_GRAIN]
     for block in range(first >> BLOCK_BITS, (last >> BLOCK_BITS) + 1):
-        if not is_split(s.starts[at.WRITER, block], begin):
-            split(s, block, memory, grain_bits, begin)
+        split(s, block, memory, grain_bits, begin)
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, LONG, LONG, LONG, LONG, returns=LONG)

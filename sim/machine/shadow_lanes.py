@@ -13,7 +13,7 @@ import numpy as np
 
 from . import layout as at
 from .compile.units import compiled, inlined
-from .grains import CLOCK_SHIFT, begin_of, read_grain, read_grain_again, stamp_of, write_grain
+from .grains import CLOCK_SHIFT, begin_of, read_grain, read_grain_again, record_of, stamp_of, write_grain
 from .probe_arrays import BLOCK, BLOCK_BITS, LANES
 
 _READERS = 2  # lanes that a grain records
@@ -29,11 +29,11 @@ def grains_of(s):
 def note_unwatched_store(w, s, grain):
     """Count a store to a grain without a record. Only a bit remembers it, so that stores of two threads are noticed."""
     w.races[at.HEADER, at.UNWATCHED] += 1
-    block, begin = grain >> BLOCK_BITS, begin_of(w)
-    if block < len(s.covers[at.WRITER]):
-        if s.starts[at.WRITER, block] < begin:  # the bits are of an earlier run
-            s.starts[at.WRITER, block], s.covers[at.WRITER, block] = begin, 0
-        s.covers[at.WRITER, block] |= np.uint32(1 << (grain & (BLOCK - 1)))
+    record, begin = record_of(s, grain >> BLOCK_BITS), begin_of(w)
+    if record < len(s.covers[at.WRITER]):
+        if s.starts[at.WRITER, record] < begin:  # the bits are of an earlier run
+            s.starts[at.WRITER, record], s.covers[at.WRITER, record] = begin, 0
+        s.covers[at.WRITER, record] |= np.uint32(1 << (grain & (BLOCK - 1)))
 
 
 @compiled

@@ -36,6 +36,7 @@ from .memory import inside, load, load_from_known, shared_part, stays_inside
 from .opcodes import scalar_opcodes
 from .probe_arrays import make_queue
 
+_NO_LIMIT = 1 << 32
 _MOVES = (VECTOR_LANES, 0, 1)  # words from one vector of lanes to the next, by form
 
 # Sums stay in processor registers, of which AVX2 has 16: for 8 lanes, those of 4 rows and 2 columns of a tile. With
@@ -102,6 +103,35 @@ def form_of_all(regs, code, first, count, access, patterns, width):
     return form
 
 
+@compiled
+def room_of(code, first, count, access, patterns):
+    """Return up to which shared part of their addresses all of the factors are in bounds.
+
+    -1 if none, or if instructions from `first` on do not load them all with one known pattern of addresses.
+    """
+    row, room = code[first], np.int64(_NO_LIMIT)
+    for i in range(first, first + count):
+        same = code[i, field.ADDRESS] == row[field.ADDRESS] and code[i, field.SHARED] == row[field.SHARED]
+        if not same or code[i, field.OP] != op.LOAD_KNOWN:
+            return np.int64(-1)
+        limit = np.int64(np.uint32(access[code[i, field.ACCESS], at.LIMIT]))
+        room = min(room, limit - np.int64(np.uint32(code[i, field.CONSTANT])))
+    return max(room - patterns[row[field.ADDRESS], at.HIGHEST], np.int64(-1))
+
+
+@inlined
+def is_within(regs, row, room):
+    """Whether the shared part of the addresses of factors that are loaded like this one is at most `room`."""
+    shared = np.int64(regs[row[field.SHARED], at.FIRST_LANE]) if row[field.SHARED] >= 0 else np.int64(0)
+    return shared <= room
+
+
+@inlined
+def are_known(regs, row, patterns, stamp, room):
+    """Whether factors that are loaded like this one have the form that they had with this pattern of addresses."""
+    return patterns[row[field.ADDRESS], at.STAMP] == stamp and is_within(regs, row, room)
+
+
 @inlined
 def size_of(form, width):
     """Return the words of a factor in the queue."""
@@ -136,15 +166,27 @@ def load_factor(regs, row, form, into, access, patterns, storage, shared, width)
 
 
 @inlined
-def load_four_splats(regs, row, into, size, access, storage, shared, width):
-    """Load four factors of form SPLAT, from consecutive words, into the queue."""
-    entry, addresses = access[row[field.ACCESS]], regs[row[field.ADDRESS]]
-    memory = shared if entry[at.SPACE] == at.SHARED else storage
-    extra, base = shared_part(regs, row), np.int64(entry[at.BASE])
+def place_of(regs, row, access):
+    """Return where in memory a load in bounds begins, without the part of its addresses that differs among lanes."""
+    return access[row[field.ACCESS], at.BASE] + np.int64(shared_part(regs, row))
+
+
+@inlined
+def load_four_splats(regs, code, place, into, size, access, storage, shared, width):
+    """Load four factors of form SPLAT, with one pattern of addresses, into the queue."""
+    row, second, third, fourth = code[place], place + 1, place + 2, place + 3
+    memory = shared if access[row[field.ACCESS], at.SPACE] == at.SHARED else storage
+    places = (
+        place_of(regs, row, access),
+        place_of(regs, code[second], access),
+        place_of(regs, code[third], access),
+        place_of(regs, code[fourth], access),
+    )
+    addresses = regs[row[field.ADDRESS]]
     for i in range(width // VECTOR_LANES):
-        place = np.uint64(base + np.int64(np.uint32(addresses[i * VECTOR_LANES] + extra)))
+        address = np.int64(addresses[i * VECTOR_LANES])
         for word in range(field.FOUR):
-            into[word * size + i] = memory[place + np.uint64(word)]
+            into[word * size + i] = memory[np.uint64(places[word] + address)]
 
 
 @inlined
@@ -271,7 +313,7 @@ def _block(
 @inlined
 def restart(queue):
     """Empty the queue."""
-    queue.state[at.QUEUED_STEPS] = 0
+    queue.state[at.QUEUED_STEPS], queue.state[at.QUEUED_TILE] = 0, -1
 
 
 @inlined
@@ -365,6 +407,20 @@ def add_what_waits(width, queue, context):
         add_up(width, context)
 
 
+@compiled
+def keep_forms(regs, code, place, again, access, patterns, state):
+    """Keep for which addresses the factors of the tile in `place` have the forms found now, if it runs `again`."""
+    row, a = code[place], place + 1
+    b = a + row[field.TILE_ROWS]
+    a_room = room_of(code, a, row[field.TILE_ROWS], access, patterns) if again else np.int64(-1)
+    b_room = room_of(code, b, row[field.TILE_COLUMNS], access, patterns) if again else np.int64(-1)
+    state[at.QUEUED_ROOM_A] = a_room if is_within(regs, code[a], a_room) else -1
+    state[at.QUEUED_ROOM_B] = b_room if is_within(regs, code[b], b_room) else -1
+    state[at.QUEUED_STAMP_A] = patterns[code[a, field.ADDRESS], at.STAMP]
+    state[at.QUEUED_STAMP_B] = patterns[code[b, field.ADDRESS], at.STAMP]
+    state[at.QUEUED_TILE] = place
+
+
 @part(LONG, LONG, LONG, returns=LONG)
 def tile(place, width, context):
     """Run the tile in instruction `place`: queue its factors.
@@ -375,13 +431,21 @@ def tile(place, width, context):
     regs, code, access, patterns, storage, shared, queue, _, _, _, _ = _borrowed(context)
     row, state = code[place], queue.state
     m, n, first = np.int64(row[field.TILE_ROWS]), np.int64(row[field.TILE_COLUMNS]), place + 1
-    a_form = form_of_all(regs, code, first, m, access, patterns, width)
-    b_form = form_of_all(regs, code, first + m, n, access, patterns, width)
-    if a_form == IMPOSSIBLE or b_form == IMPOSSIBLE:
-        add_up(width, context)
-        return 0
-    if a_form == SPLAT and b_form == SPLAT:
-        b_form = FULL
+    a_form, b_form = state[at.QUEUED_FORM_A], state[at.QUEUED_FORM_B]
+    again, a_row, b_row = state[at.QUEUED_TILE] == place, code[first], code[first + m]
+    if not (
+        again
+        and are_known(regs, a_row, patterns, state[at.QUEUED_STAMP_A], state[at.QUEUED_ROOM_A])
+        and are_known(regs, b_row, patterns, state[at.QUEUED_STAMP_B], state[at.QUEUED_ROOM_B])
+    ):
+        a_form = form_of_all(regs, code, first, m, access, patterns, width)
+        b_form = form_of_all(regs, code, first + m, n, access, patterns, width)
+        if a_form == IMPOSSIBLE or b_form == IMPOSSIBLE:
+            add_up(width, context)
+            return 0
+        if a_form == SPLAT and b_form == SPLAT:
+            b_form = FULL
+        keep_forms(regs, code, place, again, access, patterns, state)
     a_size, b_size = size_of(a_form, width), size_of(b_form, width)
     step = m * a_size + n * b_size
     alike = state[at.QUEUED_FORM_A] == a_form and state[at.QUEUED_FORM_B] == b_form
@@ -396,10 +460,12 @@ def tile(place, width, context):
     while i < m + n:
         form, size, end = (a_form, a_size, m) if i < m else (b_form, b_size, m + n)
         into, factor, together = queue.words[start:], code[first + i], np.int64(1)
-        if i + field.FOUR <= end and are_loaded_together(code, first + i) and form != FULL:
+        room = state[at.QUEUED_ROOM_A] if i < m else state[at.QUEUED_ROOM_B]
+        four = are_loaded_together(code, first + i) or (form == SPLAT and room >= 0)
+        if i + field.FOUR <= end and four and form != FULL:
             together = np.int64(field.FOUR)
             if form == SPLAT:
-                load_four_splats(regs, factor, into, size, access, storage, shared, width)
+                load_four_splats(regs, code, first + i, into, size, access, storage, shared, width)
             else:
                 load_four_factors(regs, factor, into, size, access, storage, shared)
         else:

@@ -15,9 +15,9 @@ from .diagnostics import Crash
 from .source import Span
 
 
-@frozen
+@frozen(eq=False)
 class Scalar:
-    """bool, i32, u32, f32, f16, abstract-int or abstract-float."""
+    """bool, i32, u32, f32, f16, abstract-int or abstract-float: the objects below, each equal only to itself."""
 
     name: str
 
@@ -250,7 +250,7 @@ def is_constructible(t: Type) -> bool:
         case Struct():
             return all(is_constructible(m.type) for m in t.members)
         case _:
-            return isinstance(t, Scalar | Vec | Mat)
+            return isinstance(t, (Scalar, Vec, Mat))
 
 
 def is_host_shareable(t: Type) -> bool:
@@ -275,12 +275,12 @@ def has_creation_fixed_footprint(t: Type) -> bool:
 
 def has_fixed_footprint(t: Type) -> bool:
     """Whether the size of a type is known by pipeline creation. Spec: "Fixed-Footprint Types"."""
-    return isinstance(t, Scalar | Vec | Mat | Atomic | Array | Struct) and not _any_array(t, lambda a: a.count is None)
+    return isinstance(t, (Scalar, Vec, Mat, Atomic, Array, Struct)) and not _any_array(t, lambda a: a.count is None)
 
 
 def is_plain(t: Type) -> bool:
     """Whether a type is a scalar, atomic or composite type. Spec: "Plain Types"."""
-    return isinstance(t, Scalar | Vec | Mat | Atomic | Array | Struct) and not isinstance(t, Buffer)
+    return isinstance(t, (Scalar, Vec, Mat, Atomic, Array, Struct)) and not isinstance(t, Buffer)
 
 
 def contains_atomic(t: Type) -> bool:
@@ -310,7 +310,7 @@ def _any_array(t: Type, test: Callable[[Array], bool]) -> bool:
 def element_of(t: Type) -> Scalar:
     """Return the scalar type of a scalar, vector, matrix or atomic, or of an array of them."""
     while not isinstance(t, Scalar):
-        if not isinstance(t, Vec | Mat | Atomic | Array):
+        if not isinstance(t, (Vec, Mat, Atomic, Array)):
             raise Crash(f"{t} has no single scalar type")
         t = t.elem
     return t
@@ -355,6 +355,8 @@ def components(t: Type) -> int:
     match t:
         case Scalar() | Atomic():
             return 1
+        case Vec():
+            return t.size
         case Array() if isinstance(t.count, int):
             return t.count * components(t.elem)
         case _:
@@ -366,12 +368,19 @@ def flatten(t: Type) -> list[Scalar]:
     match t:
         case Scalar():
             return [t]
+        case Vec():
+            return [t.elem] * t.size
         case Atomic():
             return [t.elem]
         case Array() if isinstance(t.count, int):
             return flatten(t.elem) * t.count
         case _:
             return [scalar for child in children(t) for scalar in flatten(child)]
+
+
+def kinds(t: Type) -> list[str]:
+    """List the short names of the scalars of a constructible type, in the same order."""
+    return [KIND[scalar] for scalar in flatten(t)]
 
 
 # ---- memory layout -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import bankshot
 from bankshot.sim.launch.race_tables import LaunchShadow, WatchedAccesses, merged_races, race_rows
 from bankshot.sim.launch.shadow_pool import StorageShadow
 from bankshot.sim.machine import layout as at
-from bankshot.sim.machine.probe_arrays import BLOCK, make_shadow, stamp_of_clock
+from bankshot.sim.machine.probe_arrays import BLOCK, SPAN, make_shadow, stamp_of_clock
 
 SOURCE = """
 enable f16;
@@ -80,18 +80,22 @@ def shadow_of(grain=4, storage=("y", "z"), words=12, blocks=True):
     return LaunchShadow(SimpleNamespace(), watched, PLACES, words)
 
 
+SPAN_RECORD = 0  # of the only span, before those of its blocks
 BEGUN = 7  # the first clock of a run whose shadow others have used
 
 
 def written(*grains, count=12, split=True):
-    """Make a shadow of a run that has stored to these grains, recorded one by one or by blocks."""
+    """Make a shadow of a run that has stored to these grains, recorded one by one or by blocks of a split span."""
     made = StorageShadow(make_shadow(count), BEGUN)
     before, now = stamp_of_clock(BEGUN) - 1, stamp_of_clock(BEGUN + 1)
     made.arrays.stamps[at.WRITER], made.arrays.starts[at.WRITER] = before, before
     made.arrays.covers[at.WRITER] = 0xFFFF
+    assert made.grains <= SPAN * BLOCK
+    made.arrays.starts[at.WRITER, SPAN_RECORD] = stamp_of_clock(BEGUN)
     for block in {grain // BLOCK for grain in grains}:
-        made.arrays.starts[at.WRITER, block] = stamp_of_clock(BEGUN) if split else now
-        made.arrays.covers[at.WRITER, block] = (
+        record = SPAN_RECORD + 1 + block
+        made.arrays.starts[at.WRITER, record] = stamp_of_clock(BEGUN) if split else now
+        made.arrays.covers[at.WRITER, record] = (
             0 if split else sum(1 << g % BLOCK for g in grains if g // BLOCK == block)
         )
     if split:
@@ -130,9 +134,19 @@ def test_two_threads_that_store_to_a_word_overlap_without_records_of_blocks(word
     assert shadow.overlap([written_by_grains(*others), written_by_grains(word), written_by_grains(3, word)])
 
 
+def test_the_record_of_a_span_stands_for_stores_to_all_its_blocks():
+    """Of two spans the second is recorded as one: stores to every second grain."""
+    made = StorageShadow(make_shadow(2 * SPAN * BLOCK), BEGUN)
+    made.arrays.starts[at.WRITER, 1], made.arrays.covers[at.WRITER, 1] = stamp_of_clock(BEGUN + 1), 0x15555
+    grains = np.arange(2 * SPAN * BLOCK)
+    assert made.stored(slice(0, len(grains))).tolist() == ((grains >= SPAN * BLOCK) & (grains % 2 == 0)).tolist()
+    assert made.stored(slice(SPAN * BLOCK + 21, SPAN * BLOCK + 40)).tolist() == [n % 2 == 0 for n in range(21, 40)]
+    assert made.accessed(slice(1, 6)).tolist() == [False] * 3 + [True] * 2
+
+
 def test_shadow_memory_ends_with_the_last_binding_with_stores():
-    """7 grains of 40 bytes in a block of 32."""
-    assert shadow_of(words=1 << 20, storage=("y",)).threads == (1 << 35) // (7 * 40 + 32)
+    """7 grains of 40 bytes in a span of 32, which has four blocks of 32."""
+    assert shadow_of(words=1 << 20, storage=("y",)).threads == (1 << 35) // (7 * 40 + 5 * 32)
 
 
 def test_readers_do_not_overlap():
@@ -159,10 +173,10 @@ def test_halves_of_a_word_do_not_overlap(kinds):
 
 
 def test_no_thread_has_more_shadow_than_there_is_room_for():
-    """42 bytes to a grain, in 2^35 bytes; past 2^24 grains, two."""
-    assert shadow_of(words=1 << 20).threads == (1 << 35) // (42 << 20)
-    assert shadow_of(words=1 << 20, grain=2).threads == (1 << 35) // (84 << 20)
-    assert shadow_of(words=1 << 30).threads == (1 << 35) // ((2 << 30) + (40 << 24))
+    """42.5 bytes to a grain, in 2^35 bytes; past 2^24 grains, 2.5."""
+    assert shadow_of(words=1 << 20).threads == (1 << 35) // (85 << 19)
+    assert shadow_of(words=1 << 20, grain=2).threads == (1 << 35) // (85 << 20)
+    assert shadow_of(words=1 << 30).threads == (1 << 35) // ((5 << 29) + (40 << 24))
     assert shadow_of(words=1 << 34).threads == 1
     assert shadow_of(words=1 << 32, storage=()).threads == 1024
     assert shadow_of(words=100).shadow().grains >= 100

@@ -196,11 +196,11 @@ def test_accesses_without_records_are_counted(monkeypatch):
     assert "in part" not in str(run.coverage)
 
 
-def test_regular_accesses_split_only_blocks_of_two_workgroups(one_pool):
+def test_regular_accesses_split_only_spans_in_part_and_blocks_of_two_workgroups(one_pool):
     """Else the comparison above would compare grains with grains.
 
-    The elements of `c` begin one word into a block, so that three blocks have words of two workgroups: they are split,
-    and so not recorded.
+    The elements of `c` begin one word into a block, so that its spans are split, and three blocks that have words of
+    two workgroups: they are not recorded.
     """
     text = (
         HEAD
@@ -214,7 +214,7 @@ def test_regular_accesses_split_only_blocks_of_two_workgroups(one_pool):
     given = {name: np.ones(size, np.uint32 if name == "places" else np.float32) for name, size in bindings.items()}
     assert not bankshot.simulate(text, grid=4, bindings=given, probes="races").findings
     shadow = race_tables.SHADOWS.take(1)
-    assert np.count_nonzero(shadow.arrays.covers[at.WRITER]) == (256 + 1024 + 256 + 1024) // 16 + 1 - 3
+    assert np.count_nonzero(shadow.arrays.covers[at.WRITER]) == (256 + 1024 + 1024) // 64 + 256 // 16 + 1 - 3
     assert np.count_nonzero(shadow.arrays.stamps[at.WRITER]) == 3 * 16
     assert not shadow.arrays.stamps[at.READER :].any()
 

@@ -86,7 +86,7 @@ class _Walk:
 
     def _root(self, view: typed.Expr) -> typed.Variable | None:
         """Return the root of a reference or pointer: a variable, or a pointer parameter."""
-        while not isinstance(view, typed.VarRef | typed.ValueRef):
+        while not isinstance(view, (typed.VarRef, typed.ValueRef)):
             inner = typed.children(view)
             if not inner:
                 return None

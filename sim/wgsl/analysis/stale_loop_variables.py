@@ -140,7 +140,7 @@ class _Walk:
 
     def _indices(self, target: typed.Expr, state: Parts) -> Parts:
         """Visit the reads of the indices in an assignment target; return the state after them."""
-        while isinstance(target, typed.Index | typed.Member | typed.Swizzle):
+        while isinstance(target, (typed.Index, typed.Member, typed.Swizzle)):
             if isinstance(target, typed.Index):
                 state = self._reads(target.index, state)
             target = target.base
@@ -154,7 +154,7 @@ class _Walk:
     def _place(self, place: typed.Expr) -> Parts | None:
         """Return the parts of the variable that a reference covers, `ANY` if unknown, None for another variable."""
         parts = self._all
-        while isinstance(place, typed.Index | typed.Member | typed.Swizzle):
+        while isinstance(place, (typed.Index, typed.Member, typed.Swizzle)):
             match place:
                 case typed.Index(index=typed.Const(value=value)):
                     parts = frozenset((int(value),))

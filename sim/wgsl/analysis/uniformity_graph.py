@@ -106,7 +106,7 @@ def reach(start: Iterable[Node]) -> Reach:
 def after_jump(stmt: typed.If | typed.Switch | typed.Loop, ends: list[Node]) -> Node:
     """Return the control flow after a statement in which some invocations may jump past what follows."""
     inner = (part for block in typed.blocks(stmt) for part in typed.statements(block))
-    jump = next((part for part in inner if isinstance(part, typed.Return | typed.Break | typed.Continue)), None)
+    jump = next((part for part in inner if isinstance(part, (typed.Return, typed.Break, typed.Continue))), None)
     via = Note(f"after this {_JUMPS[type(jump)]}", jump.span) if jump else None
     return Node(ends, via=via)
 

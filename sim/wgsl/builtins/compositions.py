@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from itertools import product
+from itertools import chain, product
 from typing import Any, Protocol
 
 from .. import types as t
@@ -42,7 +42,10 @@ def apply(builtin: Builtin, ops: Ops, arg_types: Types, args: Args, result: t.Ty
 def componentwise(ops: Ops, op: str, args: Args) -> list[Handle]:
     """Apply a scalar operation to each component; a scalar argument is broadcast."""
     width = max(map(len, args))
-    return [ops(op, *(arg[i if len(arg) > 1 else 0] for arg in args)) for i in range(width)]
+    if width == 1:
+        return [ops(op, *chain.from_iterable(args))]
+    columns = [arg if len(arg) > 1 else arg * width for arg in args]
+    return [ops(op, *handles) for handles in zip(*columns, strict=True)]
 
 
 def required_ops() -> set[str]:
@@ -207,8 +210,7 @@ def _multiply(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle
     """Multiply componentwise, or as linear algebra where a matrix meets a vector or a matrix."""
     kind = _kind(result)
     left, right = types
-    shapes = {type(left), type(right)}
-    if t.Mat not in shapes or t.Scalar in shapes:
+    if not (isinstance(left, t.Mat) or isinstance(right, t.Mat)) or t.Scalar in (type(left), type(right)):
         return componentwise(ops, f"mul_{kind}", args)
     rows = [args[0]] if isinstance(left, t.Vec) else _rows(left, args[0])
     return [_dot(ops, kind, row, column) for column in _columns(right, args[1]) for row in rows]

@@ -70,7 +70,7 @@ def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op
 
 def _check_shift_amount(op: str, amount: typed.Expr) -> None:
     """Raise `WgslError` for an abstract amount below zero, where the conversion to u32 would be refused."""
-    if not isinstance(amount, typed.Const) or not isinstance(amount.type, t.Scalar | t.Vec) or amount.value is None:
+    if not isinstance(amount, typed.Const) or not isinstance(amount.type, (t.Scalar, t.Vec)) or amount.value is None:
         return
     if t.element_of(amount.type) == t.ABSTRACT_INT and min(const_eval.flatten(amount.value)) < 0:
         hint = f"write {'>>' if op == '<<' else '<<'} to shift the other way"
@@ -149,14 +149,19 @@ def _takes_pointer(row: Builtin, i: int) -> bool:
 def _apply(
     e: Expressions, row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], span: Span, blame: Span
 ) -> typed.Expr:
-    types = [a.type for a in args]
-    all_const = row.const and all(isinstance(a, typed.Const) for a in args)
-    chosen = overloads.resolve(row, templates, types, blame, [a.span for a in args], all_const=all_const)
+    types, spans = tuple([a.type for a in args]), [a.span for a in args]
+    all_const = row.const
+    for arg in args:
+        if not isinstance(arg, typed.Const):
+            all_const = False
+    chosen = overloads.resolve(row, templates, types, blame, spans, all_const=all_const)
     for i in chosen.const_params:
         if not isinstance(args[i], typed.Const):
             message = f"argument {i + 1} of '{row.name}' must be a const-expression"
             raise fail("not-constant", message, args[i].span)
-    converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
+    converted = args
+    if types != chosen.params:
+        converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
     return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, span)
 
 

@@ -100,7 +100,7 @@ class Expressions:
             case typed.ValueRef(var=variable):
                 return variable in self.pointers_to_parts
             case _:
-                return isinstance(pointer, typed.Index | typed.Member | typed.Swizzle)
+                return isinstance(pointer, (typed.Index, typed.Member, typed.Swizzle))
 
     def need_extension(self, name: str, what: str, span: Span) -> None:
         """Raise `WgslError` where an extension is not enabled."""
@@ -202,10 +202,11 @@ class Expressions:
 
     def check(self, expr: tree.Expr, *, target: bool = False) -> typed.Expr:
         """Check an expression; its type is a `Reference` where it is a memory view. `target`: it is assigned to."""
-        if target and isinstance(expr, tree.Member):
-            return self._member(expr, target=True)
-        if target and isinstance(expr, tree.Paren):
-            return self.check(expr.inner, target=True)
+        if target:
+            if isinstance(expr, tree.Member):
+                return self._member(expr, target=True)
+            if isinstance(expr, tree.Paren):
+                return self.check(expr.inner, target=True)
         made = self._checked(expr)
         return made if self.live or not isinstance(made, typed.Const) else typed.Const(made.type, made.span, None)
 
@@ -237,7 +238,7 @@ class Expressions:
 
     def _ident(self, expr: tree.Ident) -> typed.Expr:
         entity = self.resolve(expr.name, expr.name_span)
-        if expr.args is not None and isinstance(entity, Constant | typed.Override | typed.Variable | typed.Function):
+        if expr.args is not None and isinstance(entity, (Constant, typed.Override, typed.Variable, typed.Function)):
             message = f"'{expr.name}' is {describe(entity)} and takes no template arguments"
             raise fail("unexpected-template", message, expr.span)
         match entity:
@@ -337,7 +338,7 @@ class Expressions:
         if isinstance(whole, t.Buffer):
             hint = f"read it as another type: bufferView<Type>(&{first_words(expr.base.span.text)}, offset)"
             raise fail("not-indexable", f"a {whole} cannot be indexed", expr.base.span, hint=hint)
-        if not isinstance(whole, t.Vec | t.Mat | t.Array):
+        if not isinstance(whole, (t.Vec, t.Mat, t.Array)):
             hint = "read a texel with textureLoad" if isinstance(whole, t.Texture) else None
             raise fail("not-indexable", f"a value of type {whole} cannot be indexed", expr.base.span, hint=hint)
         at = fold.concrete(self.value(expr.index))

@@ -55,7 +55,7 @@ def _parameter(e: Expressions, param: tree.Param, stage: str | None) -> typed.Va
         raise fail("misplaced-attribute", message, first.span)
     if isinstance(type_, t.Pointer):
         _check_pointer(e, param, type_)
-    elif not (t.is_constructible(type_) or isinstance(type_, t.Texture | t.Sampler)):
+    elif not (t.is_constructible(type_) or isinstance(type_, (t.Texture, t.Sampler))):
         message = f"parameter '{param.name}' cannot have type {type_}: a value of it cannot be copied"
         space = "storage" if t.contains_atomic(type_) or not t.has_fixed_footprint(type_) else "function"
         access = ", read_write" if space == "storage" else ""

@@ -146,7 +146,7 @@ def _slot(e: Expressions, attribute: tree.Attribute, type_: t.Type, what: str) -
 
 
 def _is_location_type(type_: t.Type) -> bool:
-    return isinstance(type_, t.Scalar | t.Vec) and t.element_of(type_) != t.BOOL
+    return isinstance(type_, (t.Scalar, t.Vec)) and t.element_of(type_) != t.BOOL
 
 
 def _interpolation(attribute: tree.Attribute) -> tuple[str, str | None]:

@@ -7,8 +7,7 @@ Spec: WGSL, "Declaration and Scope", "Variable and Value Declarations", "Directi
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from .. import typed
@@ -99,15 +98,19 @@ class ModuleScope:
         """Check everything, in an order in which each part relies on those before."""
         self._directives()
         for decl in self._module.decls:
-            with self.collecting():
+            try:
                 if isinstance(decl, tree.ConstAssert):
                     check_assertion(Expressions(self), decl)
                 else:
                     self.lookup(decl.name, decl.name_span)
+            except WgslError as error:
+                self.report(error)
         for decl in self._module.decls:
             if isinstance(decl, tree.Function) and decl.name not in self._failed:
-                with self.collecting():
+                try:
                     self._function_body(decl)
+                except WgslError as error:
+                    self.report(error)
         if self._errors:
             raise _all_of(self._errors)
         _in_source_order(self.made)
@@ -119,15 +122,11 @@ class ModuleScope:
         self.made.warnings += impossible_workgroups(self.made)
         return self.made
 
-    @contextmanager
-    def collecting(self) -> Generator[None]:
-        """Collect an error, and continue after this context with the next declaration or statement."""
-        try:
-            yield
-        except WgslError as error:
-            self._errors[error] = None
-
     # ---- the protocol `ModuleContext` ------------------------------------------------------------------
+
+    def report(self, error: WgslError) -> None:
+        """Add an error to the module; the caller goes on with the next declaration or statement."""
+        self._errors[error] = None
 
     def lookup(self, name: str, span: Span) -> Entity | None:
         """Return the entity that a name denotes at module scope, declared or predeclared, or None."""
@@ -144,7 +143,7 @@ class ModuleScope:
     def names(self, *, types: bool = False) -> Iterator[str]:
         """Iterate over the module-scope and predeclared names, or those of types alone, for hints."""
         if types:
-            named = (name for name, decl in self._decls.items() if isinstance(decl, tree.Struct | tree.Alias))
+            named = (name for name, decl in self._decls.items() if isinstance(decl, (tree.Struct, tree.Alias)))
             return chain(named, PREDECLARED_TYPES, GENERATORS)
         return chain(self._decls, PREDECLARED_TYPES, GENERATORS, BUILTINS)
 
@@ -316,7 +315,7 @@ class ModuleScope:
         return variable
 
     def _handle_space(self, decl: tree.GlobalDecl, store: t.Type | None) -> str:
-        if isinstance(store, t.Texture | t.Sampler):
+        if isinstance(store, (t.Texture, t.Sampler)):
             return "handle"
         message = f"module-scope variable '{decl.name}' needs an address space"
         raise fail("address-space", message, decl.name_span, hint="write var<private>, var<workgroup> or var<storage>")

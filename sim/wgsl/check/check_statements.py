@@ -79,11 +79,16 @@ class Statements:
 
     def _list(self, body: list[tree.Stmt]) -> list[typed.Stmt]:
         """Check statement by statement; an invalid one is reported and left out."""
-        made: list[typed.Stmt | None] = []
+        made: list[typed.Stmt] = []
         for stmt in body:
-            with self.module.collecting():
-                made.append(self._statement(stmt))
-        return [stmt for stmt in made if stmt is not None]
+            try:
+                checked = self._statement(stmt)
+            except WgslError as error:
+                self.module.report(error)
+                continue
+            if checked is not None:
+                made.append(checked)
+        return made
 
     def _statement(self, stmt: tree.Stmt) -> typed.Stmt | None:
         """Check one statement; None for a declaration without code."""
@@ -173,7 +178,7 @@ class Statements:
         assert stmt.init is not None
         type_ = self.expressions.type_of(stmt.type) if stmt.type else None
         init = initializer(self.expressions, stmt, type_)
-        handle = isinstance(init.type, t.Texture | t.Sampler) and self.module.supports("texture_and_sampler_let")
+        handle = isinstance(init.type, (t.Texture, t.Sampler)) and self.module.supports("texture_and_sampler_let")
         if not (t.is_constructible(init.type) or isinstance(init.type, t.Pointer) or handle):
             raise fail("not-constructible", f"a let cannot hold a value of type {init.type}", stmt.init.span)
         variable = typed.Variable(stmt.name, init.type, stmt.name_span)
@@ -211,7 +216,7 @@ class Statements:
         value = self.expressions.value(stmt.value)
         if not isinstance(value, typed.Const):  # a constant may stay abstract: no value is made of it
             value = fold.concrete(value) if t.is_constructible(value.type) else value
-        if not (t.is_constructible(value.type) or isinstance(value.type, t.Pointer | t.Texture | t.Sampler)):
+        if not (t.is_constructible(value.type) or isinstance(value.type, (t.Pointer, t.Texture, t.Sampler))):
             raise fail("not-constructible", f"a value of type {value.type} cannot be evaluated here", stmt.value.span)
         return typed.Eval(stmt.span, value)
 

@@ -42,7 +42,7 @@ def refuse_value(expressions: Expressions, function: typed.Function, expr: tree.
 
 def _root_name(expr: tree.Expr) -> tree.Ident | None:
     """Return the name of which a target is a part, or None where it is behind an operator."""
-    while isinstance(expr, tree.Index | tree.Member | tree.Paren):
+    while isinstance(expr, (tree.Index, tree.Member, tree.Paren)):
         expr = expr.inner if isinstance(expr, tree.Paren) else expr.base
     return expr if isinstance(expr, tree.Ident) else None
 
@@ -50,7 +50,7 @@ def _root_name(expr: tree.Expr) -> tree.Ident | None:
 def read_only(target: typed.Expr, span: Span) -> WgslError:
     """Return the error of an assignment to read-only memory, with the name of the variable where it is known."""
     root = target
-    while not isinstance(root, typed.VarRef | typed.Deref):
+    while not isinstance(root, (typed.VarRef, typed.Deref)):
         root = typed.children(root)[0]
     if isinstance(root, typed.Deref):
         return fail("not-assignable", f"what a {root.pointer.type} points to can only be read", span)
@@ -64,7 +64,7 @@ def read_only(target: typed.Expr, span: Span) -> WgslError:
 
 def check_update(store: t.Type, op: str, value: typed.Expr) -> None:
     """Raise `WgslError` for a value of another kind of number: only the value can be converted, not the target."""
-    if not isinstance(store, t.Scalar | t.Vec | t.Mat) or not isinstance(value.type, t.Scalar | t.Vec | t.Mat):
+    if not isinstance(store, (t.Scalar, t.Vec, t.Mat)) or not isinstance(value.type, (t.Scalar, t.Vec, t.Mat)):
         return
     elem, given = t.element_of(store), t.element_of(value.type)
     if op in ("<<", ">>") or t.BOOL in (elem, given) or overloads.conversion_rank(given, elem) is not None:

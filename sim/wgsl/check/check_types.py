@@ -251,7 +251,7 @@ def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None
 
 def _store_hint(space: str, store: t.Type) -> str | None:
     """Return what to write instead of a store type, or of its address space."""
-    if isinstance(store, t.Texture | t.Sampler):
+    if isinstance(store, (t.Texture, t.Sampler)):
         return "name it with 'let'" if space == "function" else f"write it without an address space: var name: {store};"
     if isinstance(store, t.Buffer):
         return "give it a size in bytes: buffer<1024>" if space in ("workgroup", "uniform") else None
@@ -267,7 +267,7 @@ def _store_hint(space: str, store: t.Type) -> str | None:
 
 
 def _innermost(type_: t.Type) -> t.Type:
-    while isinstance(type_, t.Array | t.Vec):
+    while isinstance(type_, (t.Array, t.Vec)):
         type_ = type_.elem
     return type_
 
@@ -295,7 +295,7 @@ _STORE_RULES: dict[str, tuple[Callable[[t.Type], bool], str]] = {
     "uniform": (is_shared, "host-shareable and constructible"),
     "storage": (t.is_host_shareable, "host-shareable"),
     "immediate": (lambda s: is_shared(s) and not _has_array(s), "host-shareable, constructible and without arrays"),
-    "handle": (lambda s: isinstance(s, t.Texture | t.Sampler), "a texture or sampler"),
+    "handle": (lambda s: isinstance(s, (t.Texture, t.Sampler)), "a texture or sampler"),
 }
 
 
@@ -347,7 +347,7 @@ def check_held(type_: t.Type, span: Span) -> None:
 
 
 def _mentions_f16(type_: t.Type) -> bool:
-    return isinstance(type_, t.Scalar | t.Vec | t.Mat) and t.element_of(type_) == t.F16
+    return isinstance(type_, (t.Scalar, t.Vec, t.Mat)) and t.element_of(type_) == t.F16
 
 
 def predeclared(name: str) -> Entity | None:

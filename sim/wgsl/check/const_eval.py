@@ -76,7 +76,7 @@ def construct(type_: t.Type, arg_types: Sequence[t.Type], values: Sequence[Value
     """
     if not values:
         return zero(type_)
-    if isinstance(type_, t.Array | t.Struct):
+    if isinstance(type_, (t.Array, t.Struct)):
         return tuple(values)
     scalars = [scalar for value in values for scalar in flatten(value)]
     if len(scalars) == 1 and isinstance(type_, t.Vec):
@@ -152,7 +152,7 @@ def partial_check(
         if any(values[i] is None for i in check.needs) or not check.applies(arg_types):
             continue
         columns = [flatten(values[i]) for i in check.needs]
-        elem = t.KIND[t.element_of(arg_types[0])] if isinstance(arg_types[0], t.Scalar | t.Vec | t.Mat) else ""
+        elem = t.KIND[t.element_of(arg_types[0])] if isinstance(arg_types[0], (t.Scalar, t.Vec, t.Mat)) else ""
         for i in range(max(map(len, columns))):
             problem = check.problem(elem, *(column[i if len(column) > 1 else 0] for column in columns))
             if problem:

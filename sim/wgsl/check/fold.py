@@ -18,6 +18,7 @@ from ..builtins import Builtin
 from ..diagnostics import fail, first_words
 from ..source import Span
 from . import const_eval, overloads
+from .const_checks import CHECKS
 
 
 def is_early(expr: typed.Expr) -> bool:
@@ -51,7 +52,7 @@ def convertible(from_: t.Type, to: t.Type) -> bool:
 
 def convert(expr: typed.Expr, to: t.Type) -> typed.Expr:
     """Apply an automatic conversion that is feasible."""
-    if expr.type == to:
+    if expr.type is to or expr.type == to:
         return expr
     assert isinstance(expr, typed.Const)  # only constants may be abstract
     value = None if expr.value is None else const_eval.convert(expr.value, expr.type, to, expr.span)
@@ -126,11 +127,15 @@ def builtin_call(builtin: Builtin, args: list[typed.Expr], result: t.Type, span:
 
     Raises `WgslError`, also where the known arguments alone are an error (`x / 0`).
     """
-    are_const = [isinstance(a, typed.Const) for a in args]
-    if not any(are_const):
+    constants = 0
+    for arg in args:
+        if isinstance(arg, typed.Const):
+            constants += 1
+    is_const = builtin.const and 0 < constants == len(args)
+    if not is_const and (not constants or builtin.name not in CHECKS):
         return typed.BuiltinCall(result, span, builtin, args)
     values = [a.value if isinstance(a, typed.Const) else None for a in args]
-    if builtin.const and all(are_const):
+    if is_const:
         known = None not in values
         value = const_eval.evaluate(builtin, [a.type for a in args], values, result, span) if known else None
         return typed.Const(result, span, value)

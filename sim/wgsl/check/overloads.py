@@ -46,7 +46,7 @@ _RANKS = {
 
 def conversion_rank(src: t.Type, dst: t.Type) -> int | None:
     """Return the rank of the automatic conversion from `src` to `dst`: 0 for the same type, None for none."""
-    if src == dst:
+    if src is dst or src == dst:
         return 0
     match src, dst:
         case t.Reference(), _:
@@ -272,7 +272,7 @@ def _candidates(name: str, signatures: Sequence[Signature]) -> list[Note]:
 
 def _same_shape(one: t.Type, other: t.Type) -> bool:
     """Whether a conversion makes one type of the other."""
-    numeric = isinstance(one, t.Scalar | t.Vec) and isinstance(other, t.Scalar | t.Vec)
+    numeric = isinstance(one, (t.Scalar, t.Vec)) and isinstance(other, (t.Scalar, t.Vec))
     return numeric and t.with_element(one, t.element_of(other)) == other
 
 
@@ -286,7 +286,7 @@ def _special(builtin: Builtin, args: tuple[t.Type, ...], spans: Sequence[Span]) 
     name, first = builtin.name, args[0] if args else None
     if name in _VECTORS:
         return _components_hint(name, args)
-    if builtin.is_operator and any(isinstance(arg, t.Struct | t.Array) for arg in args):
+    if builtin.is_operator and any(isinstance(arg, (t.Struct, t.Array)) for arg in args):
         parts = "members" if any(isinstance(arg, t.Struct) for arg in args) else "elements"
         return f"operators take numbers, vectors and matrices: apply it to their {parts}"
     if name == "*" and isinstance(first, t.Mat) and isinstance(args[-1], t.Vec):
@@ -320,7 +320,7 @@ _MOST_MEMBERS = 8  # in a hint
 
 def _components_hint(name: str, args: tuple[t.Type, ...]) -> str | None:
     """Return a hint for a vector of too few or too many components."""
-    given = sum(map(t.components, args)) if all(isinstance(arg, t.Scalar | t.Vec) for arg in args) else 0
+    given = sum(map(t.components, args)) if all(isinstance(arg, (t.Scalar, t.Vec)) for arg in args) else 0
     wrong = given not in (0, _VECTORS[name])
     return f"it needs {_VECTORS[name]} components, and {given} are given" if wrong and given > 1 else None
 
@@ -351,7 +351,7 @@ def _conversion(
     if templates and builtin.name == "bitcast":
         return None
     texts = [first_words(span.text) for span in spans]
-    if builtin.name in _UNARY_HINTS and isinstance(args[0], t.Scalar | t.Vec) and texts:
+    if builtin.name in _UNARY_HINTS and isinstance(args[0], (t.Scalar, t.Vec)) and texts:
         elements, hint = _UNARY_HINTS[builtin.name]
         return (0, hint.format(operand(texts[0]))) if t.element_of(args[0]) in elements else None
     for i, type_ in _conversions(args[: len(texts)]):
@@ -360,7 +360,7 @@ def _conversion(
             return i, f"convert {one}: {type_}({texts[i]})"
     if t.BOOL not in args and len(texts) == len(args):
         for elem in (t.F32, t.I32, t.U32):
-            made = tuple(t.with_element(arg, elem) if isinstance(arg, t.Scalar | t.Vec) else arg for arg in args)
+            made = tuple(t.with_element(arg, elem) if isinstance(arg, (t.Scalar, t.Vec)) else arg for arg in args)
             if len(_search(builtin, templates, made, all_const)) == 1:
                 wrong = [i for i in range(len(args)) if conversion_rank(args[i], made[i]) is None]
                 return None, f"convert them: {', '.join(f'{made[i]}({texts[i]})' for i in wrong)}"
@@ -375,7 +375,7 @@ _UNARY_HINTS = {
 
 def _conversions(args: Sequence[t.Type]) -> Iterator[tuple[int, t.Type]]:
     """Iterate over an argument and a type to convert it to, the most likely first."""
-    numbers = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, t.Scalar | t.Vec | t.Mat)]
+    numbers = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, (t.Scalar, t.Vec, t.Mat))]
     present = {_scalar(concretize(t.element_of(arg))) for _, arg in numbers}
     for elem in sorted((t.F32, t.F16, t.U32, t.I32), key=lambda elem: (elem not in present, elem in t.INTEGERS)):
         for i, arg in reversed(numbers):

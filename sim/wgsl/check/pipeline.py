@@ -135,7 +135,7 @@ def _as_type(given: typed.OverrideValue, override: typed.Override) -> typed.Valu
     """Convert a given value to the type of its override. Only rounding to f32 and f16 changes it silently."""
     name, type_ = override.name, override.type
     value: object = getattr(given, "item", lambda: given)()  # of a NumPy scalar; callers may pass anything
-    if not isinstance(value, bool | int | float):
+    if not isinstance(value, (bool, int, float)):
         shown = type(value).__name__
         raise fail("override-value", f"override '{name}' is {type_}, but a {shown} is given", override.span)
     if type_ == t.BOOL:

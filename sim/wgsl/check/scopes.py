@@ -7,7 +7,6 @@ does the last two. Spec: WGSL, "Declaration and Scope".
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from dataclasses import field
 from typing import Protocol
 
@@ -170,7 +169,7 @@ class ModuleContext(Protocol):
 
     def warn(self, diagnostic: Diagnostic) -> None: ...
 
-    def collecting(self) -> AbstractContextManager[None]: ...
+    def report(self, error: WgslError) -> None: ...
 
 
 def redeclared(name: str, span: Span, first: Span) -> WgslError:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
 
 from ..diagnostics import WgslError, fail
 from ..source import LINE_BREAKS, Source, Span
@@ -64,7 +65,8 @@ _TOKEN = re.compile(
     (?:
       (?P<word>{WORD})
     | (?P<number>
-        0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.[0-9a-fA-F]*)(?:[pP][+-]?[0-9]+[fh]?)?
+        (?:0|[1-9][0-9]*)[iufh]?(?![\w.])
+      | 0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.[0-9a-fA-F]*)(?:[pP][+-]?[0-9]+[fh]?)?
       | 0[xX][0-9a-fA-F]+[pP][+-]?[0-9]+[fh]?
       | (?:[0-9]*\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][+-]?[0-9]+)?[fh]?
       | [0-9]+[eE][+-]?[0-9]+[fh]?
@@ -99,6 +101,9 @@ class Token(NamedTuple):
     end: int
 
 
+_make: Callable[[type[Token], tuple[str, str, int, int]], Token] = cast(Any, tuple).__new__  # what `Token(…)` calls
+
+
 def lex(source: Source) -> list[Token]:
     """Split `source` into tokens, the last of kind `END`. Raises `WgslError` for text that is no WGSL token."""
     tokens, errors = lex_all(source)
@@ -118,44 +123,42 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
     tokens: list[Token] = []
     lists = _TemplateLists(tokens)
     kinds: dict[str, str] = {}  # of the words seen so far
-    match = _TOKEN.match
     position = 0
     while True:
-        found: Any = match(text, position)  # the pattern matches any character
-        group: str = found.lastgroup
-        start, position = found.span(group)
-        word = text[start:position]
-        if group == "word":
-            kind = kinds.get(word)
-            if kind is None:
-                before = tokens[-1].kind if tokens else ""
-                if before == "@" and word in RESERVED_WORDS:  # the parser knows the attributes
-                    kind = IDENTIFIER
-                else:
-                    kind = kinds[word] = _word_kind(word, Span(source, start, position), errors, before)
-        elif group == "symbol":
-            kind = word
-            if word in _LIST_SYMBOLS and lists.ends_at(word):
-                kind, word, position = TEMPLATE_END, ">", start + 1
-        elif group == "number":
-            kind = NUMBER
-            if glued := _GLUED.match(text, position):
-                written = Span(source, start, glued.end())
-                shown = written.text[:40]
-                errors.append(fail("malformed-number", f"'{shown}' is not a number", written, hint=number(shown)))
-                word, position = "0", glued.end()
-        elif group == "comment":
-            position = _comment_end(source, start, errors)
-            continue
-        elif group == "end":
-            tokens.append(Token(END, "", start, start))
-            return tokens, errors
-        else:
-            errors.append(_illegal(source, start))
-            if len(errors) >= _MOST_ERRORS:
-                raise WgslError(*(diagnostic for error in errors for diagnostic in error.diagnostics))
-            continue
-        tokens.append(Token(kind, word, start, position))
+        for found in _TOKEN.finditer(text, position):  # the pattern matches any character
+            group = str(found.lastgroup)
+            word, end = found[group], found.end()
+            start, position = end - len(word), end
+            if group == "word":
+                kind = kinds.get(word)
+                if kind is None:
+                    before = tokens[-1].kind if tokens else ""
+                    if before == "@" and word in RESERVED_WORDS:  # the parser knows the attributes
+                        kind = IDENTIFIER
+                    else:
+                        kind = kinds[word] = _word_kind(word, Span(source, start, end), errors, before)
+            elif group == "symbol":
+                kind = word
+                if word in _LIST_SYMBOLS and lists.ends_at(word):
+                    kind, word, position = TEMPLATE_END, ">", start + 1
+            elif group == "number":
+                kind = NUMBER
+                if glued := _GLUED.match(text, position):
+                    word, position = "0", _not_a_number(source, start, glued.end(), errors)
+            elif group == "comment":
+                position = _comment_end(source, start, errors)
+                break
+            elif group == "end":
+                tokens.append(Token(END, "", start, start))
+                return tokens, errors
+            else:
+                errors.append(_illegal(source, start))
+                if len(errors) >= _MOST_ERRORS:
+                    raise WgslError(*(diagnostic for error in errors for diagnostic in error.diagnostics))
+                continue
+            tokens.append(_make(Token, (kind, word, start, position)))
+            if position != end:
+                break  # go on there
 
 
 class _TemplateLists:
@@ -179,6 +182,9 @@ class _TemplateLists:
             opener = self.pending.pop()[0]
             self.tokens[opener] = self.tokens[opener]._replace(kind=TEMPLATE_START)
             return True
+        elif symbol in _NEVER_IN_EXPRESSIONS:
+            self.pending.clear()
+            self.depth = 0
         elif symbol in ("(", "["):
             self.depth += 1
         elif symbol in (")", "]"):
@@ -186,9 +192,6 @@ class _TemplateLists:
             self.depth = max(0, self.depth - 1)
         elif symbol in ("&&", "||"):
             self._reject_open_candidates()
-        elif symbol in _NEVER_IN_EXPRESSIONS:
-            self.pending.clear()
-            self.depth = 0
         return False
 
     @staticmethod
@@ -225,6 +228,14 @@ def _word_kind(word: str, span: Span, errors: list[WgslError], before: str) -> s
         message = f"the name '{word}' starts with two underscores, which no name may"
         errors.append(fail("reserved-name", message, span, hint=HABITS.get(word, "give it another name")))
     return IDENTIFIER
+
+
+def _not_a_number(source: Source, start: int, end: int, errors: list[WgslError]) -> int:
+    """Add the error of a number that goes on in a wrong way; return where it ends."""
+    written = Span(source, start, end)
+    shown = written.text[:40]
+    errors.append(fail("malformed-number", f"'{shown}' is not a number", written, hint=number(shown)))
+    return end
 
 
 def _comment_end(source: Source, start: int, errors: list[WgslError]) -> int:

@@ -57,7 +57,7 @@ def read_number(text: str, span: Span) -> tuple[str, int | float]:
         suffix = text[-1] if text[-1] in ("iu" if not is_float else "fh") and _may_end_in_suffix(text) else ""
     else:
         suffix = text[-1] if text[-1] in "iufh" else ""
-        is_float = suffix in ("f", "h") or any(c in text for c in ".eE")
+        is_float = suffix in ("f", "h") or not text.isalnum() or "e" in text or "E" in text
     digits = text[: len(text) - len(suffix)]
     if is_float:
         kind = _FLOAT_KINDS[suffix]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from ..diagnostics import Note, WgslError, fail, first_words
+from ..source import Span
 from . import tree
 from .lexer import IDENTIFIER, NUMBER, TEMPLATE_END, TEMPLATE_START, Token
 from .literals import read_number
@@ -97,7 +98,8 @@ class ExpressionParser(Cursor):
     def binary(self, left: tree.Expr, operand: Callable[[], tree.Expr]) -> tree.Binary:
         operator = self.advance()
         right = operand()
-        return tree.Binary(left.span.to(right.span), operator.kind, left, right, self.span_of(operator))
+        span = Span(self.source, left.span.start, right.span.end)
+        return tree.Binary(span, operator.kind, left, right, self.span_of(operator))
 
     def operand(self) -> tree.Expr:
         """unary_expression : ( '-' | '!' | '~' | '*' | '&' ) * singular_expression"""
@@ -118,11 +120,14 @@ class ExpressionParser(Cursor):
         start = self.token.start
         node = self.primary()
         while True:
-            if self.accept("["):
+            kind = self.token.kind
+            if kind == "[":
+                self.advance()
                 index = self.expression()
                 self.expect("]", "after the index")
                 node = tree.Index(self.span_from(start), node, index)
-            elif self.accept("."):
+            elif kind == ".":
+                self.advance()
                 name = self.name("a member or swizzle")
                 if self.token.kind == "(":
                     raise self._method(node, name)
@@ -177,9 +182,10 @@ class ExpressionParser(Cursor):
         """template_elaborated_ident : ident template_list ?"""
         name = self.name(what)
         span = self.span_of(name)
+        if self.token.kind != TEMPLATE_START:
+            return tree.Ident(span, name.text, None, span)
         arguments = self.template_list()
-        whole = span if arguments is None else self.span_from(name.start)
-        return tree.Ident(whole, name.text, arguments, span)
+        return tree.Ident(self.span_from(name.start), name.text, arguments, span)
 
     def template_list(self) -> list[tree.Expr] | None:
         """template_list : '<' expression ( ',' expression ) * ',' ? '>'"""

@@ -40,7 +40,8 @@ class StatementParser(AttributeParser):
         if attributes:
             raise fail("misplaced-attribute", "attributes cannot stand before this statement", attributes[0].span)
         node = row.parse(self)
-        self.expect(";", f"after {row.what}")
+        if not self.accept(";"):
+            raise self.expected(shown(";"), f"after {row.what}", after_previous=True)
         return node
 
     # ---- compound statements ---------------------------------------------------------------------------

@@ -71,7 +71,8 @@ class Cursor:
         """Step over the current token if it is of this kind."""
         if self.token.kind != kind:
             return False
-        self.advance()
+        self.index += 1  # nothing accepts the end of the file
+        self.token = self.tokens[self.index]
         return True
 
     def expect(self, kind: str, context: str) -> Token:
