@@ -124,7 +124,7 @@ def _stacked(works: Sequence[Work]) -> Work:
 
 
 def _phase(work: Work, number: int) -> Work:
-    """Return a phase of a work; one that asks for nothing after the last."""
+    """Return a phase of a work; after its last, one that uses no unit."""
     phases = work.phases or (replace(work, phases=()),)
     return phases[number] if number < len(phases) else work.idle()
 

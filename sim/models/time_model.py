@@ -3,10 +3,11 @@
 The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
 several are nearly as busy: the total is the p-norm of their times. Subgroups overlap their waits with the work of
 others, so p grows from 1 for a single one to 2.75 for many. The pipelines of a core overlap better than that, and so do
-the levels of memory. Workgroups that begin together are in the same phase of the program at once, so of two phases one
-waits for the other, more so where few workgroups run one after the other. Where one workgroup takes longer than the mean, it may begin last and run on alone, for all of the difference at most (Graham,
-"Bounds on multiprocessing timing anomalies", 1969). Costs are in cycles of a core unless the table says otherwise. They
-are fitted to measured times, see docs/time-model.md.
+the levels of memory. Workgroups that begin together are in the same phase of the program, so phases take turns: for all
+of the time where a workgroup is alone on its core, and for less of it the more workgroups run side by side and one
+after the other. Where one workgroup takes longer than the mean, it may begin last and run on alone, for all of the
+difference at most (Graham, "Bounds on multiprocessing timing anomalies", 1969). Costs are in cycles of a core unless
+the table says otherwise. They are fitted to measured times, see docs/time-model.md.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from .roofline import Level
 
 _MOST = 1.75  # of p, above 1
 _HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
-_PIPELINES = ("issue", "special functions"), ("cache lines", "L2 cache", "device memory")
-_OF_PIPELINES = 6  # the p of the norm of their times
+# Units that overlap better than others, and the p of the norm of their times.
+_SIDE_BY_SIDE, _SIDE_BY_SIDE_P = (("issue", "special functions"), ("cache lines", "L2 cache", "device memory")), 6
 _IN_STEP = 0.3  # of the time that phases take in turn: of workgroups that all begin at once
 _ALONE = 0.5  # of the time that the longest workgroup takes beyond the mean: how long it runs on after the others
 _LINE_SECTORS = 4  # of a line of a function-space array
@@ -133,10 +134,10 @@ class Work:
     accessed between two of them, on average.
     `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
     `atomic_turns`: of the busiest part of the L2 cache; `atomic_word_turns`: of these, those of the busiest word.
-    `phases`: the same figures for each phase of the program, in order; empty where there is one.
-    The four before it are what a software adapter does. `software`: instructions of subgroups by class, functions by name
-    and accesses by words, with both sides of each branch. `software_chain`: steps that depend on each other, of all
-    subgroups. `lanes`: words that active lanes access, by kind. `shared_atomics`: atomic operations in storage that
+    `phases`: the work of each phase of the program, in order, with the dispatch's own figures; empty if there is one.
+    The four before it are what a software adapter does. `software`: instructions of subgroups by class, functions by
+    name and accesses by words, with both sides of each branch. `software_chain`: steps that depend on each other, of
+    all subgroups. `lanes`: words that active lanes access, by kind. `shared_atomics`: atomic operations in storage that
     share a granule with one of the neighbouring workgroup.
     """
 
@@ -194,7 +195,7 @@ class Work:
         )
 
     def idle(self) -> Work:
-        """Return a phase of the same dispatch that asks for nothing."""
+        """Return a phase of the same dispatch that uses no unit."""
         sums = {each.name: 0.0 for each in fields(self) if each.name not in (*_OF_DISPATCH, *_BY_KIND, "phases")}
         return replace(self, **sums, **{name: {} for name in _BY_KIND}, phases=())
 
@@ -304,9 +305,10 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
         later["workgroup start"] = 0.0
     p = _overlap(work, cores)
     cycles = {name: sum(each[name] for each in phases) for name in UNITS}
-    in_turn = _in_turn(work, cores)
-    whole, own = _shares(cycles, p), [_shares(each, p) for each in phases]
-    units = {name: (1 - in_turn) * whole[name] + in_turn * sum(each[name] for each in own) for name in UNITS}
+    units = _shares(cycles, p)
+    if len(phases) > 1:
+        in_turn, own = _in_turn(work, cores), [_shares(each, p) for each in phases]
+        units = {name: (1 - in_turn) * units[name] + in_turn * sum(each[name] for each in own) for name in UNITS}
     norm = _larger(1e-9, sum(units.values()))
     mean, longest = _chains(work, costs)
     alone = _ALONE * (longest - mean) * _larger(0.0, 1 - cycles["latency"] / norm)  # as far as it was not waited for
@@ -318,9 +320,9 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
 def _shares(cycles: Mapping[str, float], p: float) -> dict[str, float]:
     """Return the cycles that units take side by side, divided among them: their sum is the p-norm."""
     powers = {name: each**p for name, each in cycles.items()}
-    for names in _PIPELINES:
-        busiest = sum(_larger(1e-9, cycles[name]) ** _OF_PIPELINES for name in names) ** (1 / _OF_PIPELINES)
-        powers |= {name: busiest**p * (cycles[name] / busiest) ** _OF_PIPELINES for name in names}
+    for names in _SIDE_BY_SIDE:
+        busiest = sum(_larger(1e-9, cycles[name]) ** _SIDE_BY_SIDE_P for name in names) ** (1 / _SIDE_BY_SIDE_P)
+        powers |= {name: busiest**p * (cycles[name] / busiest) ** _SIDE_BY_SIDE_P for name in names}
     whole = _larger(1e-30, sum(powers.values()))
     return {name: each * whole ** (1 / p - 1) for name, each in powers.items()}
 

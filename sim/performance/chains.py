@@ -157,7 +157,7 @@ class _Walk:
             end = max(end, now, key=_CYCLES)
             if costs.phase != self._phases.current:
                 _close(costs, begun, end, inside)
-                begun, inside = end, Counter()
+                begun, inside = end, Counter[str]()
                 costs = RegionCosts(parent, repeats=repeats, counted_by=first, phase=self._phases.current)
                 self.found.append(costs)
         _close(costs, begun, end, inside)

@@ -36,7 +36,11 @@ class ExecutedPhase:
         """Return what is executed in all of these phases."""
         if len(phases) == 1:
             return phases[0]
-        return ExecutedPhase(*(_sum(each) for each in zip(*((p.issued, p.chain, p.longest) for p in phases))))
+        return ExecutedPhase(
+            issued=_sum(each.issued for each in phases),
+            chain=_sum(each.chain for each in phases),
+            longest=_sum(each.longest for each in phases),
+        )
 
 
 @frozen

@@ -37,6 +37,16 @@ def test_a_fit_finds_the_costs_that_made_the_times() -> None:
     assert bound_of(found.errors) < 1.1
 
 
+def test_works_of_different_numbers_of_phases_are_predicted_together_as_alone() -> None:
+    one = replace(IDLE, wavefronts=1e6, load_lines=1e6)
+    two = replace(one, phases=(replace(one, load_lines=0.0), replace(one, wavefronts=0.0)))
+    three = replace(two, phases=(*two.phases, replace(IDLE, chain={"alu": 9.0})))
+    found = fit([Point("", work, 1.0) for work in (one, two, three)], CORES, {"clock_mhz": 1000.0})
+    alone = [GPU.predicted_us(work, found.costs, CORES)[0] for work in (one, two, three)]
+    assert found.errors.tolist() == pytest.approx(alone, rel=1e-6)
+    assert alone[0] < alone[1]  # whose phases take turns
+
+
 def test_the_spread_of_a_cost_follows_from_the_deviations_of_times() -> None:
     """Of a mean of n times with deviations d, the variance is d * d / n. The 12 times of a kind all depend on its cost,
     the larger half of them on nothing else."""

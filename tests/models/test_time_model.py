@@ -125,6 +125,65 @@ def test_the_parts_of_pipelines_add_up_to_the_time() -> None:
     assert parts["issue"] == pytest.approx(parts["special functions"])
 
 
+def test_the_levels_of_memory_hardly_wait_for_each_other() -> None:
+    work = replace(IDLE, load_lines=20_000.0, load_sectors=10_000.0)
+    assert us(work, load_line=1.0, l2_load_sector=2.0) == pytest.approx(3.0 * 2 ** (1 / 6))
+
+
+BUSY = replace(IDLE, subgroups=1_000_000, issued={"fp32": 20_000.0}, wavefronts=20_000.0)  # 3 us of either unit
+COSTS_OF_BUSY = {"issue_fp32": 1.0, "wavefront": 1.0}
+PHASES = replace(BUSY, wavefronts=0.0), replace(BUSY, issued={})
+
+
+def test_the_phases_of_a_workgroup_that_is_alone_take_turns() -> None:
+    alone = replace(BUSY, workgroups=CORES, resident=1, wavefronts=0.0)
+    first, later = replace(alone, issued={"fp32": 24_000.0}), replace(alone, issued={}, wavefronts=32_000.0)
+    both = replace(first, wavefronts=32_000.0)
+    assert us(replace(both, phases=(first, later)), **COSTS_OF_BUSY) == pytest.approx(3.0 + 4.0)
+    assert us(both, **COSTS_OF_BUSY) == pytest.approx((3.0**2.75 + 4.0**2.75) ** (1 / 2.75), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("workgroups", "resident", "in_turn"),
+    [
+        (20, 1, 1.0),  # one after the other
+        (20, 3, 1 / 3 + 2 / 3 * 0.3),  # all at once
+        (20, 4, 1 / 3 + 2 / 3 * 0.3),
+        (8 * 12, 4, 1 / 4 + 3 / 4 * 0.3 / 3),  # in three waves
+    ],
+)
+def test_the_phases_of_workgroups_side_by_side_take_turns_in_part(
+    workgroups: int, resident: int, in_turn: float
+) -> None:
+    work = replace(BUSY, workgroups=workgroups, resident=resident, phases=PHASES)
+    busiest = -(-workgroups // CORES) / workgroups * 20.0
+    together = 2 ** (1 / 2.75)
+    expected = busiest * ((1 - in_turn) * together + in_turn * 2)
+    phases = tuple(replace(each, workgroups=workgroups, resident=resident) for each in PHASES)
+    assert us(replace(work, phases=phases), **COSTS_OF_BUSY) == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_parts_of_phases_add_up_to_the_time() -> None:
+    costs = {**FREE, **COSTS_OF_BUSY, "launch_us": 0.5, "subgroup_start": 1e-6}
+    total, parts = predicted_us(replace(BUSY, phases=PHASES), costs, CORES)
+    assert sum(parts.values()) == pytest.approx(total)
+    assert parts["workgroup start"] > 0
+
+
+def test_a_change_changes_each_phase() -> None:
+    measured = {name: Cost(value, None, "by hand") for name, value in {**FREE, **COSTS_OF_BUSY}.items()}
+    device = get("nvidia").with_(cores=CORES, costs=MeasuredCosts(measured))
+    work = replace(BUSY, resident=1, phases=PHASES)
+    assert predict(work, device).us == pytest.approx(6.0)
+    assert predict(work, device).savings == {"no bank conflicts": pytest.approx(3.0)}
+
+
+def test_an_idle_phase_takes_no_time() -> None:
+    costs = {name: 1.0 for name in COSTS if name != "launch_us"}
+    last = replace(BUSY, chain={"alu": 5.0}, atomic_turns=1.0, moved=1e6, local_lines=1.0).idle()
+    assert us(replace(BUSY, phases=(BUSY, last)), **costs) == pytest.approx(us(BUSY, **costs))
+
+
 def test_a_unit_that_is_hardly_busy_adds_nothing() -> None:
     work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=0.02)
     assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0, rel=1e-6)

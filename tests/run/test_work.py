@@ -88,6 +88,75 @@ def test_a_load_is_delayed_if_one_of_its_subgroups_misses() -> None:
     assert found.delayed == 1 / 4
 
 
+def test_loads_of_one_variable_that_are_waited_for_together_miss_in_turn() -> None:
+    both = "sum += x[w.x * 8u + k * 2u] + x[w.x * 8u + k * 2u + 1u];"
+    found = work(f"var sum = 0.0; for (var k = 0u; k < 4u; k++) {{ {both} }} y[g] = sum;")
+    assert found.chain["storage_load"] == 4
+    assert found.delayed == 1 / 4  # one of 8 loads misses, in one of 4 steps
+
+
+def test_loads_of_different_variables_miss_at_the_same_time() -> None:
+    both = "sum += x[w.x * 8u + k * 2u] + y[w.x * 8u + k * 2u];"
+    found = work(f"var sum = 0.0; for (var k = 0u; k < 4u; k++) {{ {both} }} y[g] = sum;")
+    assert found.chain["storage_load"] == 4
+    assert found.delayed == 1 / 4  # two of 8 loads miss, in one of 4 steps
+
+
+TILES = """
+var sum = 0.0;
+for (var k = 0u; k < 3u; k++) {
+  t[i] = x[g + k * 512u];
+  workgroupBarrier();
+  for (var m = 0u; m < 64u; m++) { sum += t[m]; }
+  workgroupBarrier();
+}
+y[g] = sum;
+atomicAdd(&n[i], 1u);
+"""
+
+
+def test_each_access_is_in_the_work_of_its_phase() -> None:
+    found = work(TILES)
+    loads, sums, stores = found.phases
+    rounds = GRID * 2 * 3  # of loops over k, by all subgroups
+    assert [each.load_lines for each in found.phases] == [rounds, 0, 0]
+    assert [each.wavefronts for each in found.phases] == [rounds, rounds * 64, 0]
+    assert [each.store_lines for each in found.phases] == [0, 0, GRID * 2]
+    assert (loads.chain["storage_load"], sums.chain["workgroup_load"]) == (3, 3 * 64)
+    assert (loads.atomic_sectors, stores.atomic_sectors) == (0, found.atomic_sectors)
+
+
+def test_phases_add_up_to_the_dispatch() -> None:
+    found = work(TILES)
+    for name in ("wavefronts", "load_lines", "load_sectors", "missed_lines", "store_lines", "stored_lines",
+                 "store_sectors", "moved", "moved_again", "atomic_sectors", "atomic_turns"):  # fmt: skip
+        assert sum(getattr(each, name) for each in found.phases) == pytest.approx(getattr(found, name))
+    for name in ("issued", "chain"):
+        for kind, count in getattr(found, name).items():
+            assert sum(getattr(each, name).get(kind, 0.0) for each in found.phases) == pytest.approx(count)
+    assert {(each.workgroups, each.resident, each.footprint) for each in found.phases} == {
+        (found.workgroups, found.resident, found.footprint)
+    }
+
+
+def test_a_program_of_one_phase_has_no_others() -> None:
+    assert work("y[g] = x[g];").phases == ()
+
+
+@pytest.mark.parametrize(("kept", "resident"), [(10, 32), (40, 18), (100, 9)])
+def test_registers_limit_the_workgroups_of_a_core(kept: int, resident: int) -> None:
+    """Of 65,536 registers, 64 invocations of 32, 56 and 112 registers take 2,048, 3,584 and 7,168."""
+    made = "".join(f"var a{k} = x[g + {k}u]; " for k in range(kept))
+    changed = "".join(f"a{k} += x[m]; " for k in range(kept))
+    stored = "".join(f"y[g + {k}u] = a{k}; " for k in range(kept))
+    body = f"{made} for (var m = 0u; m < 3u; m++) {{ {changed} }} {stored}"
+    text = HEAD.replace("var<workgroup> t: array<f32, 2048>;", "") + body + "}"
+    data = np.ones(4096, np.float32)
+    found = bankshot.simulate(text.replace("@group(0) @binding(2) var<storage, read_write> n: array<atomic<u32>>;", ""),
+                              grid=GRID, bindings={"x": data, "y": data.copy()}).work  # fmt: skip
+    assert found.resident == resident
+
+
 def test_one_subgroup_waits_for_no_barrier() -> None:
     body = "t[i] = x[g]; workgroupBarrier(); y[g] = t[31u - i];"
     small = HEAD.replace("@workgroup_size(64)", "@workgroup_size(32)").replace("64u", "32u") + body + "}"
