@@ -121,9 +121,8 @@ def _timed(
 def timed_work(run: sim.Run) -> Work:
     """Return the work of a dispatch as it is timed: before each pass, the device copies the contents of writable
     buffers back, and the L2 cache holds these copies, too."""
-    footprint = run.work.footprint + sum(len(bound.data) for bound in run.dispatch.bound if bound.writable)
-    phases = tuple(replace(each, footprint=footprint) for each in run.work.phases)
-    return replace(run.work, footprint=footprint, phases=phases)
+    copied = sum(len(bound.data) for bound in run.dispatch.bound if bound.writable)
+    return run.work.in_each_phase(lambda work: replace(work, footprint=work.footprint + copied))
 
 
 def _run(each: MicroBenchmark, device: Device) -> sim.Run:

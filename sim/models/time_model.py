@@ -143,6 +143,7 @@ class Work:
 
     workgroups: int
     subgroups: int  # of a workgroup
+    registers: int  # of an invocation, see `performance.registers`
     resident: int
     issued: Mapping[str, float] = field(hash=False)
     chain: Mapping[str, float] = field(hash=False)
@@ -178,21 +179,25 @@ class Work:
 
     def without_conflicts(self) -> Work:
         """Return the work of the same dispatch without bank conflicts."""
-        phases = tuple(each.without_conflicts() for each in self.phases)
-        return replace(self, wavefronts=self.ideal_wavefronts, phases=phases)
+        return self.in_each_phase(lambda work: replace(work, wavefronts=work.ideal_wavefronts))
 
     def coalesced(self) -> Work:
         """Return the work if each access to storage touched the fewest lines and sectors that hold its bytes."""
-        return replace(
-            self,
-            load_lines=self.ideal_load_lines,
-            store_lines=self.ideal_store_lines,
-            stored_lines=min(self.stored_lines, self.ideal_store_lines),
-            missed_lines=min(self.missed_lines, self.ideal_load_lines),
-            load_sectors=self.ideal_load_sectors,
-            store_sectors=min(self.store_sectors, self.ideal_store_sectors),
-            phases=tuple(each.coalesced() for each in self.phases),
+        return self.in_each_phase(
+            lambda work: replace(
+                work,
+                load_lines=work.ideal_load_lines,
+                store_lines=work.ideal_store_lines,
+                stored_lines=min(work.stored_lines, work.ideal_store_lines),
+                missed_lines=min(work.missed_lines, work.ideal_load_lines),
+                load_sectors=work.ideal_load_sectors,
+                store_sectors=min(work.store_sectors, work.ideal_store_sectors),
+            )
         )
+
+    def in_each_phase(self, change: Callable[[Work], Work]) -> Work:
+        """Return the work with a change of the whole and of each phase."""
+        return replace(change(self), phases=tuple(map(change, self.phases)))
 
     def idle(self) -> Work:
         """Return a phase of the same dispatch that uses no unit."""
@@ -201,7 +206,7 @@ class Work:
 
 
 # The fields of a work that are those of the dispatch in each phase, and those that have figures by kind.
-_OF_DISPATCH = ("workgroups", "subgroups", "resident", "footprint", "reach")
+_OF_DISPATCH = ("workgroups", "subgroups", "registers", "resident", "footprint", "reach")
 _BY_KIND = ("issued", "chain", "longest", "software", "software_chain", "lanes")
 
 

@@ -33,9 +33,10 @@ def saving(run: Run, change: str, share: float = 1.0) -> float:
 
 
 def _between(work: Work, changed: Work, share: float) -> Work:
-    """Return the work that is `share` of the way to the changed work."""
-    between: dict[str, Any] = {}
-    for each in fields(Work):
+    """Return the work that is `share` of the way to the changed work, in each phase."""
+    phases = (_between(old, new, share) for old, new in zip(work.phases, changed.phases, strict=True))
+    between: dict[str, Any] = {"phases": tuple(phases)}
+    for each in (each for each in fields(Work) if each.name not in between):
         old, new = getattr(work, each.name), getattr(changed, each.name)
         if isinstance(old, Mapping):
             from_, to = cast("Mapping[str, float]", old), cast("Mapping[str, float]", new)
@@ -50,19 +51,22 @@ def _between(work: Work, changed: Work, share: float) -> Work:
 
 def _single_buffered(run: Run) -> Work:
     """Half the workgroup memory, so that more workgroups may be resident. Nothing else changes."""
-    pipeline = run.pipeline
-    resident = occupancy(run.device, pipeline.workgroup_size, -(-pipeline.workgroup_bytes // 2)).workgroups
-    return replace(run.work, resident=max(run.work.resident, resident))
+    pipeline, work = run.pipeline, run.work
+    half = -(-pipeline.workgroup_bytes // 2)
+    resident = max(work.resident, occupancy(run.device, pipeline.workgroup_size, half, work.registers).workgroups)
+    return work.in_each_phase(lambda each: replace(each, resident=resident))
 
 
 def _without_waiting(run: Run) -> Work:
     """Each atomic operation of a subgroup takes one turn."""
-    work = run.work
-    return replace(
-        work,
-        workgroup_atomic_turns=work.workgroup_atomic_turns * _least_turns(run, "workgroup"),
-        atomic_turns=work.atomic_turns * _least_turns(run, "storage"),
-        atomic_word_turns=work.atomic_word_turns * _least_turns(run, "storage"),
+    own, storage = _least_turns(run, "workgroup"), _least_turns(run, "storage")
+    return run.work.in_each_phase(
+        lambda work: replace(
+            work,
+            workgroup_atomic_turns=work.workgroup_atomic_turns * own,
+            atomic_turns=work.atomic_turns * storage,
+            atomic_word_turns=work.atomic_word_turns * storage,
+        )
     )
 
 
@@ -78,7 +82,9 @@ def _without_idle_lanes(run: Run) -> Work:
     active = run.counters["active_lanes"]
     idle = sum(run.counters[row.key] for row in IDLE_CAUSES)
     full = active / (active + idle) if active else 1.0
-    return replace(run.work, issued={kind: count * full for kind, count in run.work.issued.items()})
+    return run.work.in_each_phase(
+        lambda work: replace(work, issued={kind: count * full for kind, count in work.issued.items()})
+    )
 
 
 CHANGES: Mapping[str, Callable[[Run], Work]] = {

@@ -86,6 +86,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     whole = Work(
         workgroups=grid,
         subgroups=subgroups,
+        registers=held,
         resident=resident,
         **asked.figures(found, ExecutedPhase.sum(executed.phases)),
         footprint=memory.footprint,

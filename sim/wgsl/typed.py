@@ -30,7 +30,7 @@ Value = Any  # a recursive type would need a cast at each use
 _MOST_PIPELINES = 64  # cached by a module
 
 # The type of a call without a value. It has no spelling in WGSL.
-NOTHING = t.Scalar("nothing")
+NOTHING = t.scalar("nothing")
 
 # ---- declarations --------------------------------------------------------------------------------------
 

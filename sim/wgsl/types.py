@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from functools import cache
 from typing import Any, TypedDict, cast
 
 from ..fast_dataclass import frozen
@@ -24,9 +25,18 @@ class Scalar:
     def __str__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple[Callable[[str], Scalar], tuple[str]]:
+        return scalar, (self.name,)  # a copy is the same object
 
-BOOL, I32, U32, F32, F16 = (Scalar(n) for n in ("bool", "i32", "u32", "f32", "f16"))
-ABSTRACT_INT, ABSTRACT_FLOAT = Scalar("abstract-int"), Scalar("abstract-float")
+
+@cache
+def scalar(name: str) -> Scalar:
+    """Return the one scalar type of a name."""
+    return Scalar(name)
+
+
+BOOL, I32, U32, F32, F16 = map(scalar, ("bool", "i32", "u32", "f32", "f16"))
+ABSTRACT_INT, ABSTRACT_FLOAT = scalar("abstract-int"), scalar("abstract-float")
 
 
 @frozen

@@ -12,6 +12,7 @@ from bankshot.sim.models.time_model import COSTS, Work, completed, memory_levels
 IDLE = Work(
     workgroups=20,
     subgroups=2,
+    registers=10,
     resident=4,
     issued={},
     chain={},

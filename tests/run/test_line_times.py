@@ -125,6 +125,19 @@ def test_a_larger_share_of_a_change_saves_more(change: str) -> None:
     assert saved == sorted({*saved})
 
 
+@pytest.mark.parametrize("change", what_if.CHANGES)
+def test_a_change_is_one_of_each_phase(change: str) -> None:
+    found = run(f"for (var n = 0u; n < 9u; n++) {{ {MIXED} }} workgroupBarrier(); {MIXED}")
+    changed = what_if.CHANGES[change](found)
+    assert len(changed.phases) == len(found.work.phases) > 1
+    for name in ("wavefronts", "load_lines", "store_sectors", "workgroup_atomic_turns"):
+        assert sum(getattr(each, name) for each in changed.phases) == pytest.approx(getattr(changed, name))
+    assert sum(sum(each.issued.values()) for each in changed.phases) == pytest.approx(sum(changed.issued.values()))
+    assert {each.resident for each in changed.phases} == {changed.resident}
+    saved = [what_if.saving(found, change, share) for share in (0.0, 0.5, 1.0)]
+    assert saved == sorted(saved)
+
+
 def test_savings_are_those_worth_mentioning_the_most_first() -> None:
     found = run(MIXED)
     saved = {change: what_if.saving(found, change) for change in what_if.CHANGES}

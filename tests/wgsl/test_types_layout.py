@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -252,3 +255,8 @@ def test_an_array_whose_length_is_an_override_has_no_size_yet():
     (variable,) = bankshot.check("override n = 4u; var<workgroup> a: array<f32, n>;").globals
     with pytest.raises(bankshot.Crash, match="not known before pipeline creation"):
         t.size_of(variable.type)
+
+
+@pytest.mark.parametrize("type_", [t.U32, t.ABSTRACT_INT, t.Vec(3, t.F16), t.Array(t.Mat(2, 2, t.F32), 5)], ids=str)
+def test_copies_of_a_type_are_equal_to_it(type_: t.Type) -> None:
+    assert copy.deepcopy(type_) == pickle.loads(pickle.dumps(type_)) == type_
