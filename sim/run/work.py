@@ -80,6 +80,7 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
     changed = frozenset(row.name or "" for row in turning)
     sample = sample_workgroups(dispatch, sampled.program, sharing, changed) if grid else Sample({}, {}, {})
     asked = _Asked(device, sampled, sample, scale, count * subgroups, sampled.local_words * subgroups * sharing)
+    sums = asked.sums(found, len(executed.phases))
     memory = _memory(dispatch, [*loads, *stores, *atomics], sample, scale)
     atomic_sectors, turns, word_turns = _storage_atomics(turning, sampled.used, sample, dispatch, scale)
     misses = sum(row.global_sectors * sample.misses.get(row.site, _ALL_MISS).sectors for row in loads)
@@ -88,7 +89,8 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         subgroups=subgroups,
         registers=held,
         resident=resident,
-        **asked.figures(found, ExecutedPhase.sum(executed.phases)),
+        **{name: sum(each[name] for each in sums) for name in _TOTALS},
+        **asked.waits(found, ExecutedPhase.sum(executed.phases)),
         footprint=memory.footprint,
         moved=memory.moved,
         moved_again=memory.moved_again,
@@ -102,15 +104,17 @@ def work_of(dispatch: Dispatch, rows: list[Site], blocks: NDArray[np.int64]) -> 
         lanes={f"{space}_{kind}": scale * sum(map(_words, each)) for (space, kind), each in found.items()},
         shared_atomics=scale * sum(_shared(row, sample) for row in turning),
     )
-    return whole if len(executed.phases) == 1 else replace(whole, phases=_phases(whole, asked, rows, executed.phases))
+    return whole if len(sums) == 1 else replace(whole, phases=_phases(whole, asked, rows, sums, executed.phases))
 
 
-def _phases(whole: Work, asked: _Asked, rows: list[Site], executed: list[ExecutedPhase]) -> tuple[Work, ...]:
+def _phases(
+    whole: Work, asked: _Asked, rows: list[Site], sums: list[dict[str, float]], executed: list[ExecutedPhase]
+) -> tuple[Work, ...]:
     """Return the work of each phase. What the dispatch as a whole asks of device memory and atomic operations is
     divided by the sectors that the phases access."""
     by_phase: list[list[Site]] = [[] for _ in executed]
     for row in rows:
-        by_phase[asked.sampled.phases.get(row.site, 0)].append(row)
+        by_phase[asked.phase(row)].append(row)
     sectors = [sum(row.global_sectors for row in its) for its in by_phase]
     atomics = [sum(row.global_sectors for row in its if row.atomic_turns) for its in by_phase]
 
@@ -119,7 +123,8 @@ def _phases(whole: Work, asked: _Asked, rows: list[Site], executed: list[Execute
         changes = atomics[number] / max(1, sum(atomics))
         return replace(
             whole,
-            **asked.figures(_accesses(by_phase[number]), executed[number]),
+            **sums[number],
+            **asked.waits(_accesses(by_phase[number]), executed[number]),
             moved=whole.moved * moves,
             moved_again=whole.moved_again * moves,
             atomic_sectors=whole.atomic_sectors * changes,
@@ -131,6 +136,12 @@ def _phases(whole: Work, asked: _Asked, rows: list[Site], executed: list[Execute
 
 
 _Found = Mapping[tuple[str | None, str], list[Site]]  # the rows that access memory, by space and kind
+# The fields of `Work` that are sums over accesses.
+_TOTALS = (
+    *("load_lines", "ideal_load_lines", "missed_lines", "load_sectors", "ideal_load_sectors"),
+    *("store_lines", "ideal_store_lines", "stored_lines", "store_sectors", "ideal_store_sectors"),
+    *("wavefronts", "ideal_wavefronts", "workgroup_atomic_turns"),
+)
 
 
 @frozen
@@ -145,49 +156,59 @@ class _Asked:
     subgroups: int
     local_lines: int
 
-    def figures(self, found: _Found, executed: ExecutedPhase) -> dict[str, Any]:
-        """Return the figures for accesses and instructions: the fields of `Work` with these names."""
-        scale, device, used = self.scale, self.device, self.sampled.used
-        loads, stores = (found.get(("storage", kind), []) for kind in ("load", "store"))
-        own = [row for kind in ("load", "store") for row in found.get(("workgroup", kind), [])]
-        passes = _passes([row for (_, kind), each in found.items() if kind == "load" for row in each])
-        shares = [self.sample.misses.get(row.site, _ALL_MISS) for row in loads]
-        missed = [row.global_sectors * share.sectors for row, share in zip(loads, shares, strict=True)]
-        apart = [_apart(row, self.sampled.store_runs, device) for row in stores]
+    def phase(self, row: Site) -> int:
+        """Return the phase of a row."""
+        return self.sampled.phases.get(row.site, 0)
+
+    def sums(self, found: _Found, phases: int) -> list[dict[str, float]]:
+        """Return the sums over the accesses of each of so many phases, by name."""
+        sums = [dict.fromkeys(_TOTALS, 0.0) for _ in range(phases)]
+        device, scale = self.device, self.scale
         width = device.line_bytes // device.sector_bytes
+        for row in found.get(("storage", "load"), []):
+            its, share = sums[self.phase(row)], self.sample.misses.get(row.site, _ALL_MISS).sectors
+            its["load_lines"] += scale * row.global_lines
+            its["ideal_load_lines"] += scale * _ideal_lines(row, width)
+            its["missed_lines"] += scale * row.global_lines * share
+            its["load_sectors"] += scale * row.global_sectors * share
+            its["ideal_load_sectors"] += scale * min(row.global_ideal_sectors, row.global_sectors * share)
+        for row in found.get(("storage", "store"), []):
+            its, share = sums[self.phase(row)], _apart(row, self.sampled.store_runs, device)
+            its["store_lines"] += scale * row.global_lines
+            its["ideal_store_lines"] += scale * _ideal_lines(row, width)
+            its["stored_lines"] += scale * row.global_lines * share
+            its["store_sectors"] += scale * row.global_sectors * share
+            its["ideal_store_sectors"] += scale * row.global_ideal_sectors
+        for row in (row for kind in ("load", "store") for row in found.get(("workgroup", kind), [])):
+            its = sums[self.phase(row)]
+            its["wavefronts"] += scale * _wavefronts(row, row.shared_wavefronts)
+            its["ideal_wavefronts"] += scale * _wavefronts(row, row.shared_ideal_wavefronts)
+        for row in found.get(("workgroup", "atomic"), []):
+            sums[self.phase(row)]["workgroup_atomic_turns"] += scale * _turns(row, self.sampled.used)
+        return sums
+
+    def waits(self, found: _Found, executed: ExecutedPhase) -> dict[str, Any]:
+        """Return what is executed, and what its loads wait for: the fields of `Work` with these names."""
+        passes = _passes([row for (_, kind), each in found.items() if kind == "load" for row in each])
+        loads, steps = found.get(("storage", "load"), []), executed.chain.get("storage_load", 0.0) * self.subgroups
         return {
-            "issued": {kind: scale * n for kind, n in executed.issued.items()},
+            "issued": {kind: self.scale * n for kind, n in executed.issued.items()},
             "chain": _with_passes(executed.chain, passes),
             "longest": _with_passes(executed.longest, passes),
-            "wavefronts": scale * sum(_wavefronts(row, row.shared_wavefronts) for row in own),
-            "ideal_wavefronts": scale * sum(_wavefronts(row, row.shared_ideal_wavefronts) for row in own),
-            "load_lines": scale * sum(row.global_lines for row in loads),
-            "ideal_load_lines": scale * sum(_ideal_lines(row, width) for row in loads),
-            "store_lines": scale * sum(row.global_lines for row in stores),
-            "ideal_store_lines": scale * sum(_ideal_lines(row, width) for row in stores),
-            "missed_lines": scale
-            * sum(row.global_lines * share.sectors for row, share in zip(loads, shares, strict=True)),
-            "load_sectors": scale * sum(missed),
-            "ideal_load_sectors": scale
-            * sum(min(row.global_ideal_sectors, miss) for row, miss in zip(loads, missed, strict=True)),
-            "local_lines": scale * _local_lines(executed.issued, self.local_lines, device),
-            "stored_lines": scale * sum(row.global_lines * each for row, each in zip(stores, apart, strict=True)),
-            "store_sectors": scale * sum(row.global_sectors * each for row, each in zip(stores, apart, strict=True)),
-            "ideal_store_sectors": scale * sum(row.global_ideal_sectors for row in stores),
-            "delayed": _delayed(loads, shares, executed.chain.get("storage_load", 0.0) * self.subgroups),
-            "workgroup_atomic_turns": scale * sum(_turns(row, used) for row in found.get(("workgroup", "atomic"), [])),
+            "local_lines": self.scale * _local_lines(executed.issued, self.local_lines, self.device),
+            "delayed": _delayed(loads, self.sample, steps) if loads else 0.0,
         }
 
 
-def _delayed(loads: list[Site], shares: list[Misses], steps: float) -> float:
+def _delayed(loads: list[Site], sample: Sample, steps: float) -> float:
     """Return the share of the steps of chains, so many in all, that wait for a sector that misses the core's cache.
 
     Loads of one variable that are waited for together go through it together, and miss in turn; those of different
     variables miss at the same time.
     """
     delayed = defaultdict[str | None, float](float)
-    for row, share in zip(loads, shares, strict=True):
-        delayed[row.name] += row.global_requests * share.executions
+    for row in loads:
+        delayed[row.name] += row.global_requests * sample.misses.get(row.site, _ALL_MISS).executions
     mean = sum(delayed.values()) / max(1, sum(row.global_requests for row in loads))
     return min(1.0, max(mean, max(delayed.values(), default=0.0) / steps if steps else 0.0))
 

@@ -270,6 +270,7 @@ def test_operations_on_words_of_one_line_do_not_wait_for_one_word() -> None:
 def test_maxima_on_one_word_take_turns_if_something_needs_their_results() -> None:
     assert work("atomicMax(&n[0], i);").atomic_turns == 6 * 2
     assert work("let old = atomicMax(&n[0], i); if (old == 99999u) { y[0] = 1.0; }").atomic_turns == 6 * 64
+    assert work("let old = atomicAdd(&n[0], i); if (old == 99999u) { y[0] = 1.0; }").atomic_turns == 6 * 2
 
 
 def test_additions_to_words_of_their_own_spread_over_the_parts_of_the_cache() -> None:
