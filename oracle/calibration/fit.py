@@ -9,7 +9,7 @@ measurement with a spread of a factor of 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -125,7 +125,7 @@ def _stacked(works: Sequence[Work]) -> Work:
 
 def _phase(work: Work, number: int) -> Work:
     """Return a phase of a work; after its last, one that uses no unit."""
-    phases = work.phases or (replace(work, phases=()),)
+    phases = work.phases or (work,)
     return phases[number] if number < len(phases) else work.idle()
 
 

@@ -2,10 +2,9 @@
 
 Values that all lanes share are in registers of their own, conditions in predicates, and long arrays that are indexed at
 run time in memory; a constant that is added to an address is part of the access. What a loop needs from before it is
-live to its end. A compiler that has registers to spare takes
-more, to load ahead; but where the workgroups that a core holds depend on them, an H200's driver takes 13 more than the
-values that a loop keeps, two of which are its own: kernels that keep 20, 27, 35 and 49 values fit in 32, 40, 48 and 64
-registers, and with one more they do not.
+live to its end. A compiler that has registers to spare takes more, to load ahead; but where the workgroups that a core
+holds depend on them, an H200's driver takes 13 more than the values that a loop keeps, two of which are its own:
+kernels that keep 20, 27, 35 and 49 values fit in 32, 40, 48 and 64 registers, and with one more they do not.
 """
 
 from __future__ import annotations
