@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from tests.instrument.test_error_bounds import run
+from tests.instrument.bounded_programs import run
 
 E = 2.0**-11
 NEAR = E / 4  # from a jump: within the error

@@ -9,7 +9,7 @@ import bankshot
 from bankshot.sim.instrument.error_bounds.error_rules import is_exact
 from bankshot.sim.ir.builder import Builder
 from bankshot.sim.run.prepared import dispatch_of
-from tests.instrument.test_error_bounds import run
+from tests.instrument.bounded_programs import run
 
 
 @pytest.mark.parametrize("way", [1, -1])
