@@ -94,6 +94,11 @@ class RunOptions:
         """These options for one thread: one object for all runs, which tell by it what they may share."""
         return replace(self, threads=1)
 
+    @property
+    def of_tables(self) -> tuple[object, ...]:
+        """Those that the tables of a launch without a trace depend on."""
+        return self.budget, self.ignored, self.schedule, self.filling, self.racing
+
 
 class Launch:
     """A program with its device memory, which is allocated unless it is passed. `run` may be called once.
@@ -382,11 +387,19 @@ class Launch:
 
     def _params(self) -> LaunchParams:
         """Return what this launch puts into the arrays of the machine."""
-        ends = None if self._without_probes is None else self._ends
+        if self.options.trace is None:
+            tables = self._setup.tables(self.grid, self.options.of_tables, self._placed(), self._tables)
+        else:
+            tables = self._tables()
         return LaunchParams(
-            self._setup.tables(self.grid, self.options, self._placed(), self._tables),
+            tables,
             (self.storage, self._order, self._writers, self._touched),
-            LongLoops(self.program, self.options.work, ends, self.invocations > 1),
+            LongLoops(
+                self.program,
+                self.options.work,
+                None if self._without_probes is None else self._ends,
+                self.invocations > 1,
+            ),
         )
 
     def _tables(self) -> LaunchTables:

@@ -50,11 +50,11 @@ class LaunchSetup:
         placed: NDArray[np.int64],
         make: Callable[[], LaunchTables],
     ) -> LaunchTables:
-        """Return the tables of a launch: those of the last one, if it had this grid, these very options, and this very
+        """Return the tables of a launch: those of the last one, if it had this grid, equal options, and this very
         access table for the places of its bindings."""
         if self._last is not None:
             known_grid, known_options, known_places, tables = self._last
-            if known_grid == grid and known_options is options and known_places is placed:
+            if known_places is placed and known_grid == grid and known_options == options:
                 return tables
         tables = make()
         self._last = grid, options, placed, tables  # one assignment: another thread sees all or nothing
