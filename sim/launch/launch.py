@@ -120,7 +120,7 @@ class Launch:
     ) -> None:
         self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
         self._setup = LAUNCH_SETUPS.of(program, device, options.schedule.layout, options.policy, self._texel_bytes)
-        self.program = replace(program, sites=self._setup.sites) if self._texel_bytes else program
+        self.program = self._setup.program or program
         self.grid = grid
         self.device = device
         self._bound = bound
@@ -236,16 +236,17 @@ class Launch:
         """Run every workgroup. Returns the outcome of each."""
         return self._outcomes([(place, place + 1) for place in range(self.count)], self._threads, None)
 
-    def run_apart(self, count: int) -> Outcome:
+    def run_apart(self, count: int) -> tuple[list[list[int]], list[list[int]]]:
         """Run the first `count` workgroups, one after the other on this thread, even where one is stopped. Returns the
-        outcome of the first. The launch may not watch races."""
+        rows of `layout.BOUNDS` and `layout.TALLIES` of the first. The launch may not watch races."""
         template = self._template()
         workspace = template.workspace().begin(self._params(), self.race_shadow.shadow())
-        outcome = workspace.run(0, 1)
+        workspace.finish(0, 1)
+        counted = workspace.memory_counts
         for place in range(1, count):
             workspace.finish(place, place + 1)
         template.keep([workspace])
-        return self._in_texels(outcome) if self._texel_bytes else outcome
+        return counted
 
     def _outcomes(
         self, parts: list[tuple[int, int]], threads: int, progress: Callable[[int, int], None] | None
@@ -387,6 +388,7 @@ class Launch:
 
     def _params(self) -> LaunchParams:
         """Return what this launch puts into the arrays of the machine."""
+        ends = None if self._without_probes is None else self._ends
         if self.options.trace is None:
             tables = self._setup.tables(self.grid, self.options.of_tables, self._placed(), self._tables)
         else:
@@ -394,12 +396,7 @@ class Launch:
         return LaunchParams(
             tables,
             (self.storage, self._order, self._writers, self._touched),
-            LongLoops(
-                self.program,
-                self.options.work,
-                None if self._without_probes is None else self._ends,
-                self.invocations > 1,
-            ),
+            LongLoops(self.program, self.options.work, ends, self.invocations > 1),
         )
 
     def _tables(self) -> LaunchTables:

@@ -193,6 +193,7 @@ class Workspace:
             part.of(memory) for part in (*template.lists, *template.state)
         ]
         self._pauses, self._jumps = self._progress[:, at.PAUSED], self._progress[:, at.BUDGET_USED]
+        _, self._tallies, self._bounds, *_ = [part.of(memory[template.counted]) for part in template.tables]
         self._paused: PausedBatch | None = None
         self._params: LaunchParams | None = None
         self._run = machine().ready(self._address)
@@ -238,6 +239,11 @@ class Workspace:
             jumps=max(self._jumps.tolist()),
             stopped=None if self._paused is None else self._stopped(self._paused),
         )
+
+    @property
+    def memory_counts(self) -> tuple[list[list[int]], list[list[int]]]:
+        """The rows of `layout.BOUNDS` and `layout.TALLIES` that its last workgroups counted."""
+        return self._bounds.tolist(), self._tallies.tolist()
 
     @property
     def clock(self) -> int:

@@ -115,6 +115,27 @@ atomicAdd(&n[i], 1u);
 """
 
 
+TEXELS = """\
+@group(0) @binding(0) var texels: texture_2d<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+var<workgroup> t: array<f32, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {
+  t[i] = y[i];
+  workgroupBarrier();
+  y[i] = t[63u - i] + textureLoad(texels, vec2u(0u, i), 0).x;
+}
+"""
+
+
+def test_a_load_of_texels_waits_in_its_own_phase() -> None:
+    """Each of 32 lanes loads from a line of its own."""
+    given = {"texels": np.ones((64, 64), np.float32), "y": np.ones(64, np.float32)}
+    before, after = bankshot.simulate(TEXELS, grid=1, bindings=given).work.phases
+    assert before.chain["line"] == 0
+    assert after.chain["line"] == 31 * after.chain["storage_load"] > 0
+
+
 def test_each_access_is_in_the_work_of_its_phase() -> None:
     found = work(TILES)
     loads, sums, stores = found.phases
