@@ -130,6 +130,8 @@ class _Asked:
 
     def _passes(self, loads: Sequence[Access]) -> tuple[float, float]:
         """Return the passes that a load takes after the first, on average: wavefronts and lines."""
+        if not loads:
+            return 0.0, 0.0
         wavefronts = requests = lines = asked = 0
         for each in loads:
             row = self.rows[each.row]
