@@ -70,14 +70,19 @@ class RegionSums:
     counts: NDArray[np.int64]
     starts: NDArray[np.int64]
 
-    def of(self, blocks: NDArray[np.int64], workgroups: int, subgroups: int, lanes: int) -> Executed:
-        """Return what workgroups of so many subgroups and lanes execute. `blocks`: what a run of so many counted."""
+    def of(
+        self, blocks: NDArray[np.int64], workgroups: int, subgroups: int, lanes: int, scale: float = 1.0
+    ) -> Executed:
+        """Return what workgroups of so many subgroups and lanes execute. `blocks`: what a run of so many counted, each
+        of which stands for `scale` workgroups."""
         visits = np.empty((1 + len(self.starts), len(_COUNTS)))
         visits[0] = workgroups * subgroups, workgroups * lanes, lanes
         visits[1:] = np.maximum.reduceat(blocks.take(self.counts), self.starts)
         visits /= 1, max(1, workgroups * lanes), lanes
         np.maximum(visits[:, 1], visits[:, 2], out=visits[:, 2])
-        total, mean, longest = (self.weights @ visits).T.tolist()
+        sums = self.weights @ visits
+        sums[:, 0] *= scale
+        total, mean, longest = sums.T.tolist()
         return Executed(
             phases=[
                 ExecutedPhase(_named(issued, total), _named(chain, mean), _named(chain, longest))

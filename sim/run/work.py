@@ -40,7 +40,8 @@ def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDAr
     turning = [each for each in known.whole.atomics if rows[each.row].atomic_turns]
     changed = frozenset([each.variable or "" for each in turning])
     sample = sample_workgroups(dispatch, known.sampler, sharing, changed) if grid else Sample({}, {}, {})
-    executed, scale = known.sums.of(blocks, count, known.subgroups, dispatch.lanes), grid / max(1, count)
+    scale = grid / max(1, count)
+    executed = known.sums.of(blocks, count, known.subgroups, dispatch.lanes, scale)
     asked = _Asked(device, rows, sample, scale, count * known.subgroups, known.lost_lines(sharing))
     footprint, reach, moves = _memory(dispatch, known.by_variable, asked)
     same: dict[str, Any] = {
@@ -51,8 +52,8 @@ def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDAr
         "footprint": footprint,
         "reach": reach,
         "missed": asked.missed(known.whole.loads),
-        "software": {kind: scale * n for kind, n in executed.software.items()},
-        "software_chain": {step: scale * n for step, n in executed.software_chain.items()},
+        "software": executed.software,
+        "software_chain": executed.software_chain,
         "lanes": {name: scale * asked.words(its) for name, its in known.by_kind.items()},
         "shared_atomics": scale * sum([asked.crossing(each) for each in turning]),
     }
@@ -121,10 +122,10 @@ class _Asked:
         width = self.device.line_bytes // self.device.sector_bytes
         local = issued.get("local_store", 0.0) + issued.get("local_scattered_store", 0.0) / width
         return {
-            "issued": {kind: self.scale * n for kind, n in issued.items()},
+            "issued": issued,
             "chain": _with_passes(executed.chain, passes),
             "longest": _with_passes(executed.longest, passes),
-            "local_lines": self.scale * (self.lost * local),
+            "local_lines": self.lost * local,
             "delayed": self._delayed(accesses.loads, executed.chain.get("storage_load", 0.0) * self.subgroups),
         }
 
