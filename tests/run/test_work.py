@@ -8,6 +8,7 @@ import pytest
 import bankshot
 from bankshot.sim.models import Cost, MeasuredCosts, get
 from bankshot.sim.models.time_model import Work
+from bankshot.sim.run import program_work
 
 HEAD = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -319,3 +320,17 @@ def test_stores_to_arrays_of_function_space_leave_the_cache_if_these_are_large(w
 
 def test_a_sample_stands_for_all_workgroups() -> None:
     assert work("y[g] = x[g];", grid=60, workgroups=6).load_lines == work("y[g] = x[g];", grid=60).load_lines
+
+
+def test_a_program_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all grids, data and probes, and for devices that run it alike."""
+    made: list[object] = []
+    draft = program_work.draft
+    monkeypatch.setattr(program_work, "draft", lambda *given, **how: made.append(given) or draft(*given, **how))
+    module = bankshot.check(HEAD + "y[g] = x[g] + f32(atomicAdd(&n[i], 1u));}")
+    few_cores = get("nvidia").with_(cores=2)
+    for grid, options in ((2, {}), (6, {}), (6, {"probes": "counters"}), (6, {"device": few_cores})):
+        given = {"x": np.full(4096, grid, np.float32), "y": np.zeros(4096, np.float32), "n": np.zeros(64, np.uint32)}
+        found = bankshot.simulate(module, grid=grid, bindings=given, **options).work
+        assert (found.workgroups, found.load_sectors) == (grid, grid * 8)
+        assert len(made) == 1
