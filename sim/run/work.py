@@ -44,7 +44,7 @@ def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDAr
     executed = known.sums.of(blocks, count, known.subgroups, dispatch.lanes, scale)
     asked = _Asked(device, rows, sample, scale, count * known.subgroups, known.lost_lines(sharing))
     footprint, reach, moves = _memory(dispatch, known.by_variable, asked)
-    same: dict[str, Any] = {
+    same: dict[str, Any] = {  # in the work of each phase
         "workgroups": grid,
         "subgroups": known.subgroups,
         "registers": known.registers,
@@ -72,8 +72,8 @@ def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDAr
 
 def _divided(figures: Mapping[str, float], sectors: Sequence[int]) -> list[dict[str, float]]:
     """Divide figures of a dispatch among its phases by the sectors that each accesses."""
-    shares = [each / max(1, sum(sectors)) for each in sectors]
-    return [{name: figure * share for name, figure in figures.items()} for share in shares]
+    total = max(1, sum(sectors))
+    return [{name: figure * (each / total) for name, figure in figures.items()} for each in sectors]
 
 
 @frozen
