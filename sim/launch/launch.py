@@ -94,6 +94,11 @@ class RunOptions:
         """These options for one thread: one object for all runs, which tell by it what they may share."""
         return replace(self, threads=1)
 
+    @property
+    def of_tables(self) -> tuple[object, ...]:
+        """Those that the tables of a launch without a trace depend on."""
+        return self.budget, self.ignored, self.schedule, self.filling, self.racing
+
 
 class Launch:
     """A program with its device memory, which is allocated unless it is passed. `run` may be called once.
@@ -115,7 +120,7 @@ class Launch:
     ) -> None:
         self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
         self._setup = LAUNCH_SETUPS.of(program, device, options.schedule.layout, options.policy, self._texel_bytes)
-        self.program = replace(program, sites=self._setup.sites) if self._texel_bytes else program
+        self.program = self._setup.program or program
         self.grid = grid
         self.device = device
         self._bound = bound
@@ -231,16 +236,17 @@ class Launch:
         """Run every workgroup. Returns the outcome of each."""
         return self._outcomes([(place, place + 1) for place in range(self.count)], self._threads, None)
 
-    def run_apart(self, count: int) -> Outcome:
+    def run_apart(self, count: int) -> tuple[list[list[int]], list[list[int]]]:
         """Run the first `count` workgroups, one after the other on this thread, even where one is stopped. Returns the
-        outcome of the first. The launch may not watch races."""
+        rows of `layout.BOUNDS` and `layout.TALLIES` of the first. The launch may not watch races."""
         template = self._template()
         workspace = template.workspace().begin(self._params(), self.race_shadow.shadow())
-        outcome = workspace.run(0, 1)
+        workspace.finish(0, 1)
+        counted = workspace.memory_counts
         for place in range(1, count):
             workspace.finish(place, place + 1)
         template.keep([workspace])
-        return self._in_texels(outcome) if self._texel_bytes else outcome
+        return counted
 
     def _outcomes(
         self, parts: list[tuple[int, int]], threads: int, progress: Callable[[int, int], None] | None
@@ -383,8 +389,12 @@ class Launch:
     def _params(self) -> LaunchParams:
         """Return what this launch puts into the arrays of the machine."""
         ends = None if self._without_probes is None else self._ends
+        if self.options.trace is None:
+            tables = self._setup.tables(self.grid, self.options.of_tables, self._placed(), self._tables)
+        else:
+            tables = self._tables()
         return LaunchParams(
-            self._setup.tables(self.grid, self.options, self._placed(), self._tables),
+            tables,
             (self.storage, self._order, self._writers, self._touched),
             LongLoops(self.program, self.options.work, ends, self.invocations > 1),
         )

@@ -32,11 +32,11 @@ Key = tuple["ref[Program]", Device, Schedule, str, tuple[tuple[str, int], ...], 
 class LaunchSetup:
     """What the launches of a program share.
 
-    `sites` are those of the program, with the widths of the bound texels; `template` is made by the first launch.
+    `program`: one with the widths of the bound texels, if there are any; `template` is made by the first launch.
     """
 
     def __init__(self, program: Program, device: Device, schedule: Schedule, policy: str, widths: Mapping[str, int]):
-        self.sites = _with_widths(program.sites, widths)
+        self.program = replace(program, sites=_with_widths(program.sites, widths)) if widths else None
         self.lockstep_groups = lockstep_groups_of(program, device, schedule)
         self.accesses = AccessTable(program, device, policy)
         self.watched = WatchedAccesses(program)
@@ -50,11 +50,11 @@ class LaunchSetup:
         placed: NDArray[np.int64],
         make: Callable[[], LaunchTables],
     ) -> LaunchTables:
-        """Return the tables of a launch: those of the last one, if it had this grid, these very options, and this very
+        """Return the tables of a launch: those of the last one, if it had this grid, equal options, and this very
         access table for the places of its bindings."""
         if self._last is not None:
             known_grid, known_options, known_places, tables = self._last
-            if known_grid == grid and known_options is options and known_places is placed:
+            if known_places is placed and known_grid == grid and known_options == options:
                 return tables
         tables = make()
         self._last = grid, options, placed, tables  # one assignment: another thread sees all or nothing
@@ -115,7 +115,5 @@ LAUNCH_SETUPS = LaunchSetups(ROOM)
 
 
 def _with_widths(sites: list[SourceSite], widths: Mapping[str, int]) -> list[SourceSite]:
-    if not widths:
-        return sites
     known = [widths.get(site.variable or "") for site in sites]
     return [s if width is None else replace(s, bytes_per_lane=width) for s, width in zip(sites, known, strict=True)]

@@ -17,7 +17,7 @@ from ..bindings.texture_arrays import BoundTexture
 from ..fast_dataclass import entity, frozen
 from ..ir import texture_handles
 from ..machine import layout as at
-from ..machine.compile.loader import machine
+from ..machine.compile.loader import address_of, machine
 from ..machine.sample_notes import SECTORS_OF_LINE
 from ..mechanisms import is_on
 from ..models.device import Device
@@ -29,6 +29,7 @@ _LEAST_CHUNKS = 1 << 14
 _MOST_KEPT = 1 << 19  # chunks of a memory that is kept: 40 MiB, of which pages that were accessed take memory
 _MOST_IDLE = 1  # memories that are kept
 _SPARE_SOURCES = 16
+_NOTHING = [0] * (at.SOURCE_SIZE - at.SOURCE_SECTORS)  # accessed of a source
 
 
 @frozen
@@ -125,8 +126,7 @@ class SampleMemory:
             name, size, unprobed = each.variable.name, len(each.data), _unprobed(each)
             start = self._starts[name]
             if unprobed < size:
-                address, _ = each.data.__array_interface__["data"]
-                rows += (start, size, address, *[0] * (at.SOURCE_SIZE - at.SOURCE_SECTORS))
+                rows += (start, size, address_of(each.data), *_NOTHING)
                 self._sources.append(name)
             if unprobed:
                 storage[start : start + unprobed] = each.data[:unprobed]

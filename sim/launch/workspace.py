@@ -82,7 +82,7 @@ class Template:
     """The arrays of `MachineArrays`, placed consecutively.
 
     First comes the record of all addresses and lengths, then the counting tables, then the other arrays, those with the
-    most zeros at their end last.
+    most zeros at their end last. At the very end are those that are zero when a part of a launch begins.
 
     `image` has the bytes up to the last one that is not zero; `size` is the size of all arrays, in bytes.
     """
@@ -110,8 +110,10 @@ class Template:
         counted += [watch.unwritten, probes.checks]
         shared = [storage, order, probes.writers, probes.touched, *watch.storage, snapshot]
         used = [_used(array) for array in arrays]
-        others = [i for i in range(len(arrays)) if i not in {code, *shared, *counted}]
+        lists, state = [events, watch.races, probes.notes], [probes.worked, probes.working, progress]
+        others = [i for i in range(len(arrays)) if i not in {code, *shared, *counted, *lists, *state}]
         others.sort(key=lambda i: arrays[i].nbytes - used[i])  # those with many zeros at their end last
+        others += [*lists, *state]
         fields = np.array(machine().record(*arguments), np.int64)
         self._code = arrays[code]  # its address is in the record
         self.record, *parts = _placed([fields, *(arrays[i] for i in (*counted, *others))])
@@ -126,8 +128,8 @@ class Template:
         self.counted = slice(part[probes.blocks].start, _end(part[counted[-1]]))
         first = self.counted.start
         self.tables = [Part(part[i].start - first, part[i].shape, part[i].kind) for i in counted]
-        self.lists = [part[i] for i in (events, watch.races, probes.notes)]
-        self.state = [part[i] for i in (probes.worked, probes.working, progress)]
+        self.lists, self.state = [part[i] for i in lists], [part[i] for i in state]
+        self.begins_at_zero = slice(self.lists[0].start, self.size)  # in each part of a launch
         self.configs, self.registers, self.workgroup_memory = part[configs], part[registers], part[workgroup_memory]
         self.snapshot = slice(headers[snapshot], ends[snapshot])
         self.clocks, self.watch_state = part[watch.clocks], part[watch.state]
@@ -189,10 +191,10 @@ class Workspace:
         self._first, self._end = self._configs[:, at.FIRST_WORKGROUP], self._configs[:, at.END_WORKGROUP]
         self._work = self._configs[:, at.WORK]
         self._clocks, self._watch_state = template.clocks.of(memory)[:, at.CLOCK], template.watch_state.of(memory)
-        *self._lists, self._worked, _, self._progress = self._state = [
-            part.of(memory) for part in (*template.lists, *template.state)
-        ]
+        self._lists = [part.of(memory) for part in template.lists]
+        self._worked, _, self._progress = [part.of(memory) for part in template.state]
         self._pauses, self._jumps = self._progress[:, at.PAUSED], self._progress[:, at.BUDGET_USED]
+        _, self._tallies, self._bounds, *_ = [part.of(memory[template.counted]) for part in template.tables]
         self._paused: PausedBatch | None = None
         self._params: LaunchParams | None = None
         self._run = machine().ready(self._address)
@@ -240,6 +242,11 @@ class Workspace:
         )
 
     @property
+    def memory_counts(self) -> tuple[list[list[int]], list[list[int]]]:
+        """The rows of `layout.BOUNDS` and `layout.TALLIES` that its last workgroups counted."""
+        return self._bounds.tolist(), self._tallies.tolist()
+
+    @property
     def clock(self) -> int:
         """The last clock of its workgroups, counted over all batches."""
         return int(self._clocks.max())
@@ -269,8 +276,7 @@ class Workspace:
         if not self._fresh:
             counted = self._template.counted
             self._memory[counted] = self._template.image[counted]
-            for table in self._state:
-                table[:] = 0
+            self._memory[self._template.begins_at_zero] = 0
             self._paused, self._configs[:, at.RESUMES] = None, 0
         self._fresh = False
         start = first

@@ -121,6 +121,11 @@ def completed(costs: MeasuredCosts) -> MeasuredCosts:
 
 # They take a unit of their own, besides the slot in which they issue.
 SPECIAL = ("special", "fp32_divide", "conversion", "bit_count")
+# The cost of each class of instructions, of what special functions take in the slot, and of each step of a chain.
+_ISSUE, _STEP = (
+    {name.removeprefix(prefix): name for name in COSTS if name.startswith(prefix)} for prefix in ("issue_", "latency_")
+)
+_SLOT = _ISSUE | dict.fromkeys(SPECIAL, "issue_fp32")
 
 
 @frozen
@@ -288,16 +293,12 @@ def _values(costs: MeasuredCosts) -> Mapping[str, float]:
 
 _NO_COSTS = MeasuredCosts({})
 _last: list[tuple[MeasuredCosts, dict[str, float]]] = []
+_Figures = np.ndarray  # of many dispatches
 
 
 def _larger(one: Any, other: Any) -> Any:
     """Return the larger number, or the larger ones of arrays: for numbers, NumPy takes ten times as long."""
-    return np.maximum(one, other) if _is_array(one) or _is_array(other) else max(one, other)
-
-
-def _is_array(figure: object) -> bool:
-    """Whether a figure is one of many dispatches."""
-    return isinstance(figure, np.ndarray)
+    return np.maximum(one, other) if _Figures in (type(one), type(other)) else max(one, other)
 
 
 def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[float, dict[str, float]]:
@@ -309,11 +310,11 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
     for later in phases[1:]:
         later["workgroup start"] = 0.0
     p = _overlap(work, cores)
-    cycles = {name: sum(each[name] for each in phases) for name in UNITS}
+    cycles = {name: sum([each[name] for each in phases]) for name in UNITS}
     units = _shares(cycles, p)
     if len(phases) > 1:
         in_turn, own = _in_turn(work, cores), [_shares(each, p) for each in phases]
-        units = {name: (1 - in_turn) * units[name] + in_turn * sum(each[name] for each in own) for name in UNITS}
+        units = {name: (1 - in_turn) * units[name] + in_turn * sum([each[name] for each in own]) for name in UNITS}
     norm = _larger(1e-9, sum(units.values()))
     mean, longest = _chains(work, costs)
     alone = _ALONE * (longest - mean) * _larger(0.0, 1 - cycles["latency"] / norm)  # as far as it was not waited for
@@ -326,10 +327,11 @@ def _shares(cycles: Mapping[str, float], p: float) -> dict[str, float]:
     """Return the cycles that units take side by side, divided among them: their sum is the p-norm."""
     powers = {name: each**p for name, each in cycles.items()}
     for names in _SIDE_BY_SIDE:
-        busiest = sum(_larger(1e-9, cycles[name]) ** _SIDE_BY_SIDE_P for name in names) ** (1 / _SIDE_BY_SIDE_P)
-        powers |= {name: busiest**p * (cycles[name] / busiest) ** _SIDE_BY_SIDE_P for name in names}
-    whole = _larger(1e-30, sum(powers.values()))
-    return {name: each * whole ** (1 / p - 1) for name, each in powers.items()}
+        busiest = sum([_larger(1e-9, cycles[name]) ** _SIDE_BY_SIDE_P for name in names]) ** (1 / _SIDE_BY_SIDE_P)
+        power = busiest**p
+        powers |= {name: power * (cycles[name] / busiest) ** _SIDE_BY_SIDE_P for name in names}
+    to_norm = _larger(1e-30, sum(powers.values())) ** (1 / p - 1)
+    return {name: each * to_norm for name, each in powers.items()}
 
 
 # ---- the units, in cycles of the busiest core --------------------------------------------------------
@@ -359,12 +361,11 @@ def _share(work: Work, cores: int) -> float:
 
 
 def _issue(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    kinds = ((kind if kind not in SPECIAL else "fp32", count) for kind, count in work.issued.items())
-    return _share(work, cores) * sum(costs[f"issue_{kind}"] * count for kind, count in kinds)
+    return _share(work, cores) * sum([costs[_SLOT[kind]] * count for kind, count in work.issued.items()])
 
 
 def _special(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    return _share(work, cores) * sum(costs[f"issue_{kind}"] * work.issued.get(kind, 0.0) for kind in SPECIAL)
+    return _share(work, cores) * sum([costs[_ISSUE[kind]] * work.issued.get(kind, 0.0) for kind in SPECIAL])
 
 
 def _workgroup_memory(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -401,7 +402,7 @@ def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
     """Return the cycles that the chain of a workgroup takes on average, and that of the longest one."""
     missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work.footprint, costs))
     mean, longest = (
-        sum(costs[f"latency_{step}"] * count for step, count in steps.items()) + steps.get("storage_load", 0.0) * missed
+        sum([costs[_STEP[step]] * count for step, count in steps.items()]) + steps.get("storage_load", 0.0) * missed
         for steps in (work.chain, work.longest)
     )
     return mean, _larger(mean, longest)

@@ -6,6 +6,7 @@ arrays: what one execution of a region adds, made once for a program, and how of
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -58,23 +59,30 @@ class RegionSums:
     """The sums over all regions of a program, of which some are counted: see `Executed`.
 
     `weights`: a row for each sum, with what an execution of the program as a whole adds, and of each counted region.
-    `blocks`: the basic blocks of the counted regions, and `starts`: where those of each begin in it.
+    `counts`: where the table of blocks has the counts of those of the counted regions, a row for each block; `starts`:
+    where the rows of each region begin.
     """
 
     phases: Sequence[tuple[_Rows, _Rows]]  # of each, instructions and the chain
     software: _Rows
     software_chain: _Rows
     weights: NDArray[np.float64]
-    blocks: NDArray[np.int64]
+    counts: NDArray[np.int64]
     starts: NDArray[np.int64]
 
-    def of(self, blocks: NDArray[np.int64], workgroups: int, subgroups: int, lanes: int) -> Executed:
-        """Return what workgroups of so many subgroups and lanes execute. `blocks`: what a run of so many counted."""
-        counted = np.maximum.reduceat(blocks[self.blocks], self.starts).take(_COUNTS, axis=1)
-        whole = workgroups * subgroups, workgroups * lanes, lanes
-        visits = np.concatenate([[whole], counted]) / (1, max(1, workgroups * lanes), lanes)
+    def of(
+        self, blocks: NDArray[np.int64], workgroups: int, subgroups: int, lanes: int, scale: float = 1.0
+    ) -> Executed:
+        """Return what workgroups of so many subgroups and lanes execute. `blocks`: what a run of so many counted, each
+        of which stands for `scale` workgroups."""
+        visits = np.empty((1 + len(self.starts), len(_COUNTS)))
+        visits[0] = workgroups * subgroups, workgroups * lanes, lanes
+        visits[1:] = np.maximum.reduceat(blocks.take(self.counts), self.starts)
+        visits /= 1, max(1, workgroups * lanes), lanes
         np.maximum(visits[:, 1], visits[:, 2], out=visits[:, 2])
-        total, mean, longest = (self.weights @ visits).T.tolist()
+        sums = self.weights @ visits
+        sums[:, 0] *= scale
+        total, mean, longest = sums.T.tolist()
         return Executed(
             phases=[
                 ExecutedPhase(_named(issued, total), _named(chain, mean), _named(chain, longest))
@@ -86,15 +94,15 @@ class RegionSums:
 
 
 def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    found = defaultdict[str, float](float)
     for each in costs:
         for name, cost in each.items():
-            found[name] = found.get(name, 0.0) + cost
-    return found
+            found[name] += cost
+    return dict(found)
 
 
 def _named(rows: _Rows, sums: list[float]) -> dict[str, float]:
-    return {name: sums[row] for name, row in rows.items() if sums[row]}
+    return {name: each for name, row in rows.items() if (each := sums[row])}
 
 
 def region_sums(regions: Sequence[RegionCosts]) -> RegionSums:
@@ -129,6 +137,7 @@ def region_sums(regions: Sequence[RegionCosts]) -> RegionSums:
         software=rows(zip((each.software for each in regions), always, strict=True)),
         software_chain=rows(zip((each.chain for each in regions), always, strict=True)),
         weights=np.array(weights).reshape(-1, 1 + len(counted)),
-        blocks=np.array([block for blocks in counted for block in blocks], np.int64),
+        counts=np.array([block for blocks in counted for block in blocks], np.int64)[:, np.newaxis] * at.BLOCKS_RUN.size
+        + _COUNTS,
         starts=np.cumsum([0, *map(len, counted)])[:-1],
     )

@@ -10,9 +10,7 @@ import numpy as np
 
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
-from ..ir.sites import SourceSite
 from ..launch.launch import Launch
-from ..launch.partition import Outcome
 from ..launch.sample_memory import GRANULE, Accessed, Parts, SampleMemory, bytes_of
 from ..machine import layout as at
 from ..models.device import Device
@@ -67,31 +65,51 @@ class Misses:
 class Sample:
     """What two neighbouring workgroups access.
 
-    `misses`: of each load. `spreads`: of each buffer. `contention`: for each buffer that atomic operations change.
+    `misses`: of each load, by the number of its place in the program that ran. `spreads`: of each buffer. `contention`:
+    for each buffer that atomic operations change.
     """
 
-    misses: Mapping[SourceSite, Misses]
+    misses: Mapping[int, Misses]
     spreads: Mapping[str, Spread]
     contention: Mapping[str, Contention]
 
 
-def sample_workgroups(dispatch: Dispatch, program: Program, resident: int, changed: frozenset[str]) -> Sample:
+@frozen
+class Sampler:
+    """A program that samples workgroups. `loads`: of each place that loads, by its number, the probes that count what
+    its cache lacks, and those that count its sectors."""
+
+    program: Program
+    loads: list[tuple[int, list[int], list[int]]]
+
+
+def sampler(program: Program) -> Sampler:
+    """Return the sampler of a program with the probes `SAMPLED`."""
+    probes: dict[str, dict[int, list[int]]] = {"cached": {}, "sectors": {}}
+    for number, probe in enumerate(program.memory_probes):
+        if probe.kind in probes:
+            probes[probe.kind].setdefault(probe.site, []).append(number)
+    return Sampler(program, [(site, its, probes["sectors"].get(site, [])) for site, its in probes["cached"].items()])
+
+
+def sample_workgroups(dispatch: Dispatch, sampler: Sampler, resident: int, changed: frozenset[str]) -> Sample:
     """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache;
     `changed`: buffers that atomic operations change."""
     last = prod(dispatch.grid) - 1
     middle = (last + 1) // 2
     memory = SampleMemory(dispatch.bound, dispatch.device)
     how = replace(dispatch.how, chosen=np.array([middle, min(middle + 1, last)][: last + 1]), threads=1, trace=None)
-    launch = Launch(program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes)
+    launch = Launch(
+        sampler.program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes
+    )
     memory.limit_cache(cache_lines(dispatch.device, resident))
-    first = launch.run_apart(min(2, last + 1))
-    misses = _misses(launch, first)
+    misses = _misses(sampler, *launch.run_apart(min(2, last + 1)))
     spreads = {name: _spread(parts, dispatch.device) for name, parts in memory.parts().items()}
     contention = _contentions(memory.accessed(), changed, alone=last == 0) if changed else {}
     if resident > 1 and memory.was_full and (growth := _growth(memory.accessed())) < _APART:
         memory.restart()
         memory.limit_cache(cache_lines(dispatch.device, resident**growth))
-        misses = _misses(launch, launch.run_apart(1))
+        misses = _misses(sampler, *launch.run_apart(1))
     memory.close()
     return Sample(misses, spreads, contention)
 
@@ -144,22 +162,13 @@ def _contention(accessed: Accessed, name: str) -> Contention | None:
     return Contention(busiest, word, collisions, min(1.0, growth), crossing)
 
 
-def _misses(launch: Launch, outcome: Outcome) -> dict[SourceSite, Misses]:
-    """Return the misses of each load, from what a workgroup counted."""
-    found: dict[
-        int, list[int]
-    ] = {}  # by site: missed sectors, executions that wait for them, all executions and sectors
-    tables = zip(launch.program.memory_probes, outcome.bounds.tolist(), outcome.tallies.tolist(), strict=False)
-    for probe, counts, tally in tables:
-        its = found.setdefault(probe.site, [0, 0, 0, 0])
-        if probe.kind == "cached":
-            its[0] += counts[at.MISSED]
-            its[1] += counts[at.DELAYED]
-            its[2] += counts[at.EXECUTED]
-        elif probe.kind == "sectors":
-            its[3] += tally[at.CHARGED]
-    return {
-        launch.program.sites[site]: Misses(min(1.0, missed / sectors) if sectors else 1.0, delayed / executed)
-        for site, (missed, delayed, executed, sectors) in found.items()
-        if executed
-    }
+def _misses(sampler: Sampler, bounds: list[list[int]], tallies: list[list[int]]) -> dict[int, Misses]:
+    """Return the misses of each place that loads, from what a workgroup counted."""
+    found: dict[int, Misses] = {}
+    for site, cached, counts in sampler.loads:
+        if executed := sum([bounds[probe][at.EXECUTED] for probe in cached]):
+            missed = sum([bounds[probe][at.MISSED] for probe in cached])
+            sectors = sum([tallies[probe][at.CHARGED] for probe in counts])
+            delayed = sum([bounds[probe][at.DELAYED] for probe in cached])
+            found[site] = Misses(min(1.0, missed / sectors) if sectors else 1.0, delayed / executed)
+    return found

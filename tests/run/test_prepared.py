@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bankshot
-from bankshot.sim.launch import run_history, workgroup_classes
+from bankshot.sim.launch import workgroup_classes
 from bankshot.sim.launch.launch import Launch
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.run import dispatch
@@ -168,9 +168,12 @@ def test_tables_are_made_once_for_the_same_options_and_sizes(monkeypatch):
     made = []
     tables = Launch._tables
     monkeypatch.setattr(Launch, "_tables", lambda launch: made.append(1) or tables(launch))
-    monkeypatch.setattr(run_history, "_SHORT", 1e9)  # so that all runs but the first of a size are on one thread
-    prepared = bankshot.prepare(SIZED, grid=3, probes="none", bindings={"y": np.zeros(4, np.uint32)})
-    for words, count in ((5, 1), (5, 2), (5, 2), (6, 3), (6, 4), (6, 4), (5, 5)):
+    module, y = bankshot.check(SIZED), np.zeros(4, np.uint32)
+    first, again, other = (
+        bankshot.prepare(module, grid=3, probes="none", bindings={"y": y}, budget=budget) for budget in (None, None, 99)
+    )
+    runs = ((first, 5, 1), (first, 5, 1), (again, 5, 1), (again, 6, 2), (first, 6, 2), (other, 6, 3), (first, 5, 4))
+    for prepared, words, count in runs:
         prepared.run({"x": np.ones(words, np.uint32)})
         assert len(made) == count
 

@@ -33,6 +33,16 @@ def test_a_region_is_executed_as_often_as_its_blocks_or_else_as_the_one_around_i
     assert found.software_chain == {"alu": 12 + 110 * 12}
 
 
+def test_instructions_are_those_of_the_workgroups_that_others_stand_for() -> None:
+    body = RegionCosts(None, blocks=[0])
+    body.issued["fp32"] = body.software["fp32"] = 1
+    body.chain["alu"] = 3.0
+    found = region_sums([body]).of(blocks(executions=[12], launched=[6 * 64], longest=[64]), 6, 2, 64, scale=2.5)
+    assert found.phases[0].issued == found.software == {"fp32": 30}
+    assert found.phases[0].chain == found.phases[0].longest == {"alu": 3}
+    assert found.software_chain == {"alu": 3 * 30}
+
+
 def test_a_part_of_a_loop_may_be_counted_by_another() -> None:
     body = RegionCosts(None, blocks=[0])
     loop = RegionCosts(body, blocks=[1], repeats=True)

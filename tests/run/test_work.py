@@ -8,6 +8,7 @@ import pytest
 import bankshot
 from bankshot.sim.models import Cost, MeasuredCosts, get
 from bankshot.sim.models.time_model import Work
+from bankshot.sim.run import program_work
 
 HEAD = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -113,6 +114,27 @@ for (var k = 0u; k < 3u; k++) {
 y[g] = sum;
 atomicAdd(&n[i], 1u);
 """
+
+
+TEXELS = """\
+@group(0) @binding(0) var texels: texture_2d<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+var<workgroup> t: array<f32, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {
+  t[i] = y[i];
+  workgroupBarrier();
+  y[i] = t[63u - i] + textureLoad(texels, vec2u(0u, i), 0).x;
+}
+"""
+
+
+def test_a_load_of_texels_waits_in_its_own_phase() -> None:
+    """Each of 32 lanes loads from a line of its own."""
+    given = {"texels": np.ones((64, 64), np.float32), "y": np.ones(64, np.float32)}
+    before, after = bankshot.simulate(TEXELS, grid=1, bindings=given).work.phases
+    assert before.chain["line"] == 0
+    assert after.chain["line"] == 31 * after.chain["storage_load"] > 0
 
 
 def test_each_access_is_in_the_work_of_its_phase() -> None:
@@ -298,3 +320,17 @@ def test_stores_to_arrays_of_function_space_leave_the_cache_if_these_are_large(w
 
 def test_a_sample_stands_for_all_workgroups() -> None:
     assert work("y[g] = x[g];", grid=60, workgroups=6).load_lines == work("y[g] = x[g];", grid=60).load_lines
+
+
+def test_a_program_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all grids, data and probes, and for devices that run it alike."""
+    made: list[object] = []
+    draft = program_work.draft
+    monkeypatch.setattr(program_work, "draft", lambda *given, **how: made.append(given) or draft(*given, **how))
+    module = bankshot.check(HEAD + "y[g] = x[g] + f32(atomicAdd(&n[i], 1u));}")
+    few_cores = get("nvidia").with_(cores=2)
+    for grid, options in ((2, {}), (6, {}), (6, {"probes": "counters"}), (6, {"device": few_cores})):
+        given = {"x": np.full(4096, grid, np.float32), "y": np.zeros(4096, np.float32), "n": np.zeros(64, np.uint32)}
+        found = bankshot.simulate(module, grid=grid, bindings=given, **options).work
+        assert (found.workgroups, found.load_sectors) == (grid, grid * 8)
+        assert len(made) == 1
