@@ -42,8 +42,8 @@ def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDAr
     sample = sample_workgroups(dispatch, known.sampler, sharing, changed) if grid else Sample({}, {}, {})
     scale = grid / max(1, count)
     executed = known.sums.of(blocks, count, known.subgroups, dispatch.lanes, scale)
-    asked = _Asked(device, rows, sample, scale, count * known.subgroups, known.lost_lines(sharing))
-    footprint, reach, moves = _memory(dispatch, known.by_variable, asked)
+    run = _CountedRun(device, rows, sample, scale, count * known.subgroups, known.lost_lines(sharing))
+    footprint, reach, moves = _memory(dispatch, known.by_variable, run)
     same: dict[str, Any] = {  # in the work of each phase
         "workgroups": grid,
         "subgroups": known.subgroups,
@@ -51,21 +51,21 @@ def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDAr
         "resident": known.resident,
         "footprint": footprint,
         "reach": reach,
-        "missed": asked.missed(known.whole.loads),
+        "missed": run.missed(known.whole.loads),
         "software": executed.software,
         "software_chain": executed.software_chain,
-        "lanes": {name: scale * asked.words(its) for name, its in known.by_kind.items()},
-        "shared_atomics": scale * sum([asked.crossing(each) for each in turning]),
+        "lanes": {name: scale * run.words(its) for name, its in known.by_kind.items()},
+        "shared_atomics": scale * sum([run.crossing(each) for each in turning]),
     }
-    parts = [asked.of_phase(its, each) for its, each in zip(known.phases, executed.phases, strict=True)]
-    turns = _storage_atomics(dispatch, turning, asked)
+    parts = [run.of_phase(its, each) for its, each in zip(known.phases, executed.phases, strict=True)]
+    turns = _storage_atomics(dispatch, turning, run)
     if len(parts) == 1:
         return Work(**same, **moves, **turns, **parts[0])
     sums = {name: sum([each[name] for each in parts]) for name in _SUMS}
-    waits = asked.executed(known.whole, ExecutedPhase.sum(executed.phases))
-    moved = _divided(moves, [asked.sectors(its.all) for its in known.phases])
+    waits = run.executed(known.whole, ExecutedPhase.sum(executed.phases))
+    moved = _divided(moves, [run.sectors(its.all) for its in known.phases])
     numbers = range(len(parts))
-    turned = _divided(turns, [asked.sectors([each for each in turning if each.phase == phase]) for phase in numbers])
+    turned = _divided(turns, [run.sectors([each for each in turning if each.phase == phase]) for phase in numbers])
     phases = tuple([Work(**same, **moved[phase], **turned[phase], **parts[phase]) for phase in numbers])
     return Work(**same, **moves, **turns, **sums, **waits, phases=phases)
 
@@ -77,8 +77,8 @@ def _divided(figures: Mapping[str, float], sectors: Sequence[int]) -> list[dict[
 
 
 @frozen
-class _Asked:
-    """How what a run counted becomes figures of a work. `scale`: workgroups of the grid to each that ran; `subgroups`:
+class _CountedRun:
+    """What a run counted, as figures of a work. `scale`: workgroups of the grid to each that ran; `subgroups`:
     those that ran; `lost`: the share of lines of arrays of function space that the cache of a core does not hold."""
 
     device: Device
@@ -195,7 +195,7 @@ def _ideal_lines(row: Site, sectors_per_line: int) -> float:
 
 
 def _memory(
-    dispatch: Dispatch, accesses: Mapping[str | None, list[Access]], asked: _Asked
+    dispatch: Dispatch, accesses: Mapping[str | None, list[Access]], run: _CountedRun
 ) -> tuple[float, float, dict[str, float]]:
     """Return the bytes of the distinct lines of storage that are accessed, at most, the reach, and the bytes that
     device memory moves. `accesses`: of storage, by variable.
@@ -210,10 +210,10 @@ def _memory(
     for each in dispatch.bound:
         if each.variable.space == "storage":
             mine, size = accesses.get(each.variable.name, []), len(each.data)
-            spread = asked.sample.spreads.get(each.variable.name, _PACKED)
-            used = asked.scale * asked.sectors(mine) * sector_bytes
+            spread = run.sample.spreads.get(each.variable.name, _PACKED)
+            used = run.scale * run.sectors(mine) * sector_bytes
             footprint += min(size, used * spread.lines)
-            times = _moves(mine, asked.rows, spread.covered)
+            times = _moves(mine, run.rows, spread.covered)
             found.append((min(size, used * spread.granules), spread.new, times))
     for own, new, times in found:
         moved += own * times
@@ -244,7 +244,7 @@ def _is_summed_up(access: Access, row: Site) -> bool:
     return access.combines and row.atomic_turns >= _ALL_ALIKE * row.atomics
 
 
-def _storage_atomics(dispatch: Dispatch, accesses: Sequence[Access], asked: _Asked) -> dict[str, float]:
+def _storage_atomics(dispatch: Dispatch, accesses: Sequence[Access], run: _CountedRun) -> dict[str, float]:
     """Return the passes of sectors by atomic operations in storage, those of the busiest part of the L2 cache, and of
     these the ones of one word: the fields of `Work` with these names.
 
@@ -255,13 +255,13 @@ def _storage_atomics(dispatch: Dispatch, accesses: Sequence[Access], asked: _Ask
     grid, sizes = prod(dispatch.grid), {bound.variable.name: len(bound.data) for bound in dispatch.bound}
     passes, again = defaultdict[str, float](float), 0.0
     for each in accesses:
-        row = asked.rows[each.row]
-        count = asked.scale * (row.global_requests if _is_summed_up(each, row) else row.global_sectors)
+        row = run.rows[each.row]
+        count = run.scale * (row.global_requests if _is_summed_up(each, row) else row.global_sectors)
         passes[each.variable or ""] += count
         again += count * (each.turns - 1)
     squares = most = word_turns = 0.0
     for name, count in passes.items():
-        its = asked.sample.contention.get(name, _APART)
+        its = run.sample.contention.get(name, _APART)
         apart, least = max(1.0, grid / 2) ** its.growth, 4 * CHUNK / max(4 * CHUNK, sizes.get(name, 0))
         squares += count * count * max(least, its.collisions / apart)
         most = max(most, count * max(least, its.busiest / apart))
