@@ -24,16 +24,16 @@ _Shape = tuple[tuple[int, int, int], tuple[int, ...], Schedule, int | None]
 @entity
 class History:
     """`interleaved`: how many workgroups to interleave, 0 if the run depended on their order; None before the first
-    run. `stores_overlap`: threads stored to the same words. `seconds`: of the last run."""
+    run. `threads_met`: a run on several threads was repeated on one. `seconds`: of the last run."""
 
     interleaved: int | None = None
-    stores_overlap: bool = False
+    threads_met: bool = False
     seconds: float | None = None
 
     @property
     def one_thread(self) -> bool:
         """Whether one thread should run it."""
-        return self.stores_overlap or (self.seconds is not None and self.seconds < _SHORT)
+        return self.threads_met or (self.seconds is not None and self.seconds < _SHORT)
 
 
 _HISTORIES: WeakKeyDictionary[Program, dict[_Shape, History]] = WeakKeyDictionary()
