@@ -235,7 +235,8 @@ class Launch:
 
         `progress` is called with workgroups done, and all of them.
         """
-        outcome = total(self._outcomes(self._parts(self._threads), self._threads, progress))
+        threads = self._threads
+        outcome = total(self._outcomes(self._parts(threads), threads, progress))
         if not self.threads_met:
             return outcome
         self._use(self._more_memory(self._bound))

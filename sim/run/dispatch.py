@@ -216,14 +216,14 @@ class Dispatch:
             wide = self._launch(wide, how, launch.device_memory)
             begun = perf_counter()
             outcome = wide.run(progress)
-            past.seconds, past.threads_met = perf_counter() - begun, wide.threads_met
+            past.note(wide, perf_counter() - begun)
             if not wide.depends_on_order or outcome.stopped is not None:
                 return wide, outcome
             past.interleaved = 0
             launch = self._launch(program, how, self._device_memory())
         begun = perf_counter()
         outcome = launch.run(progress)
-        past.seconds, past.threads_met = perf_counter() - begun, past.threads_met or launch.threads_met
+        past.note(launch, perf_counter() - begun)
         return launch, outcome
 
     def _launch(
