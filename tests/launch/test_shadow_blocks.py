@@ -219,6 +219,17 @@ def test_regular_accesses_split_only_spans_in_part_and_blocks_of_two_workgroups(
     assert not shadow.arrays.stamps[at.READER :].any()
 
 
+def test_spans_are_whole_under_a_guard_that_all_lanes_pass(one_pool):
+    text = """@group(0) @binding(0) var<storage, read_write> a: array<f32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+            if id.x < arrayLength(&a) { a[id.x] *= 2.0; }
+        }"""
+    bankshot.simulate(text, grid=4, bindings={"a": np.ones(256, np.float32)}, probes="races")
+    shadow = race_tables.SHADOWS.take(1)
+    for who in (at.WRITER, at.READER):
+        assert np.count_nonzero(shadow.arrays.covers[who]) == 256 // 64
+
+
 def test_a_program_whose_stores_overlap_is_not_run_twice_again(monkeypatch):
     """Two threads may both store to word 0: their run does not count. The next run takes one thread from the start."""
     monkeypatch.setattr(partition, "_WORTH", 1)
