@@ -277,7 +277,7 @@ class Launch:
             return workspace.run(first, last)
 
         outcomes = run_parts(run_part, parts, threads, progress)
-        self.threads_met |= have_met([accesses for _, _, accesses in used.values()])
+        self.threads_met |= several and have_met([accesses for _, _, accesses in used.values()])
         for workspace, shadow, _ in used.values() if self.race_shadow.watches_storage else ():
             SHADOWS.give_back(shadow, workspace.clock)
         template.keep(workspace for workspace, *_ in used.values())
