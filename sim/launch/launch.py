@@ -312,10 +312,11 @@ class Launch:
     def _threads(self) -> int:
         """How many threads may run it: one if their order matters, or if workgroups use atomic operations on storage,
         in whose order they usually meet."""
-        atomic = self.program.has_storage_atomics
-        if self.options.schedule != LOCKSTEP or atomic or self.program.waits or not is_on("threads"):
+        options, program = self.options, self.program
+        ordered = options.schedule != LOCKSTEP or program.has_storage_atomics or program.waits
+        if options.threads == 1 or ordered or not is_on("threads"):
             return 1
-        return max(1, min(self.options.threads or processors(), self.race_shadow.threads, self.count))
+        return max(1, min(options.threads or processors(), self.race_shadow.threads, self.count))
 
     def _thread_accesses(self) -> ThreadAccesses:
         """Make the notes of a thread: of the bindings that the shader can store to."""
