@@ -224,12 +224,12 @@ class Workspace:
         for row, value in params.tables.rows.items():
             self._registers[:, row] = value
         self._clocks[:] = self._watch_state[at.BEGUN] = shadow.begun
-        self._params, self._lent, self._snapshot = params, (shadow, accesses), _NO_SNAPSHOT
+        self._params, self._borrowed, self._snapshot = params, (shadow, accesses), _NO_SNAPSHOT
         return self
 
     def end(self) -> None:
         """Drop what belongs to the launch."""
-        self._params = self._lent = self._paused = None
+        self._params = self._borrowed = self._paused = None
         self._snapshot = _NO_SNAPSHOT
 
     def run(self, first: int, last: int) -> Outcome:
