@@ -32,6 +32,7 @@ BASIC = {
             "shadow_blocks",
             "shadow_lanes",
             "subgroups",
+            "thread_accesses",
             "tiles",
             "trace",
             "turns",

@@ -36,7 +36,7 @@ from .emit import Emitter
 from .fma_contraction import combine, contract, has_products
 from .loops import note_costs
 from .outer_products import tile
-from .program import Program
+from .program import Program, has_storage_atomics
 from .virtual_registers import allocate
 from .wide_accesses import mark_wide_accesses
 
@@ -251,6 +251,8 @@ def _finish(
     uses = find_uses(lowered.body, uniformity, passes=passes)
     tail_lanes = find_tail_lanes(lowered.body, uniformity, passes)
     emitted = probes | {"meets"} if interleaved else probes
+    if not has_storage_atomics(lowered.sites.rows):  # else one thread runs it
+        emitted |= {"loaded"}
     emitter = Emitter(lowered, uniformity, uses, tail_lanes, emitted, workgroups_per_batch)
     code, operands, tables = emitter.code, emitter.operands, emitter.probes
     for name, shorten in INSTRUCTION_PASSES.items():

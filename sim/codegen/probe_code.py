@@ -49,6 +49,9 @@ class ProbeEmitter:
             ins.dest = self._dest_field(probe.dest, item, stored)
             ins.e = access * UNITS_PER_ACCESS + unit
             ins.mask = self._flow.mask_field()
+            if not probe.has_row:
+                self._add(ins)
+                continue
             table, kind = (self.race_probes, "watch") if probe.watches_races else (self.memory_probes, probe.name)
             ins.x = len(table)
             self._add(ins)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -115,13 +116,22 @@ class Program:
         storage = [a for a in self.accesses if a.space == "storage"]
         written = {a.variable for a in storage if a.writes}
         read = {a.variable for a in storage if not a.writes}
-        atomic = any(s.kind == "atomic" and s.space == "storage" for s in self.sites)
-        return not atomic and not (written & read)
+        return not self.has_storage_atomics and not (written & read)
+
+    @cached_property
+    def has_storage_atomics(self) -> bool:
+        """Whether it has atomic operations on storage."""
+        return has_storage_atomics(self.sites)
 
     def pitches(self, lanes: int) -> tuple[int, int]:
         """Return two distances in a row of registers: between neighbouring lanes of a workgroup (or of a lockstep group
         of `lanes` lanes), and between the same lane of neighbouring workgroups."""
         return (self.workgroups_per_batch, 1) if self.interleaved else (1, lanes)
+
+
+def has_storage_atomics(sites: Iterable[SourceSite]) -> bool:
+    """Whether some of these sites are atomic operations on storage."""
+    return any(site.kind == "atomic" and site.space == "storage" for site in sites)
 
 
 def jumps_backward(code: NDArray[np.int32]) -> NDArray[np.bool_]:

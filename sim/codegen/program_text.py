@@ -27,6 +27,7 @@ _MEMORY = {
     **dict.fromkeys(("store", "store_known", "store_four"), "{e:m} = {dest:r}"),
     **{f"atomic_{name}": "{dest:r} = {e:m}, operands after {dest:r}" for name in op.ATOMICS},
     **dict.fromkeys(("banks", "sectors", "bounds", "writers", "meets"), "{e:m}, probe {x:n}"),
+    "loaded": "{e:m}",
     **dict.fromkeys(("touched", "sampled", "cached"), "{e:m}, probe {x:n}"),
     **dict.fromkeys(("watch_read", "watch_write", "watch_order", "reach"), "{e:m}, probe {x:n}"),
 }

@@ -47,8 +47,8 @@ class Probe:
     """A probe of each access of the kinds `events` for which `applies` holds.
 
     `dest`: what the field DEST of its instruction holds. `per_unit`: one for each unit of an access. `merges`: one for
-    several accesses that a device merges. `watches_races`: its table is that of race probes. `counts`: for which
-    operations among them."""
+    several accesses that a device merges. `watches_races`: its table is that of race probes. `has_row`: it has a row in
+    a table. `counts`: for which operations among them."""
 
     name: str
     events: tuple[type[ir.Memory], ...]
@@ -57,6 +57,7 @@ class Probe:
     per_unit: bool = False
     merges: bool = False
     watches_races: bool = False
+    has_row: bool = True
     counts: Callable[[Facts, ir.Memory], bool] = lambda facts, item: True
 
 
@@ -77,6 +78,10 @@ def _is_storage(facts: Facts, access: Access) -> bool:
 
 def _writes_storage(facts: Facts, access: Access) -> bool:
     return access.space == "storage" and access.writes
+
+
+def _loads_what_is_stored(facts: Facts, access: Access) -> bool:
+    return access.space == "storage" and access.variable in facts.written
 
 
 def _may_race(facts: Facts, access: Access) -> bool:
@@ -133,6 +138,7 @@ PROBES = (
     Probe("cached", (ir.Load,), _if_requested("cached", _is_storage), merges=True),
     Probe("writers", _ALL, _if_requested("writers", _writes_storage)),
     Probe("meets", _ALL, _if_requested("meets", _writes_storage), DestField.HALVES),
+    Probe("loaded", (ir.Load,), _if_requested("loaded", _loads_what_is_stored), has_row=False),
     Probe("watch_order", _EFFECTS, _is_ordered, DestField.WRITES, watches_races=True, counts=_counts_for_order),
     Probe("watch_read", (ir.Load,), _may_race_unordered, watches_races=True),
     Probe("watch_write", (ir.Store,), _may_race_unordered, DestField.VALUE, per_unit=True, watches_races=True),

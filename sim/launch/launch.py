@@ -34,6 +34,7 @@ from .partition import Outcome, run_parts, split, total
 from .race_tables import LaunchShadow, race_rows
 from .schedules import LOCKSTEP, Schedule
 from .shadow_pool import SHADOWS, StorageShadow
+from .thread_accesses import NOT_NOTED, ThreadAccesses, have_met, thread_accesses
 from .threads import processors
 from .tracing import Trace
 from .workspace import LaunchParams, LaunchTables, Template, Workspace
@@ -103,8 +104,8 @@ class RunOptions:
 class Launch:
     """A program with its device memory, which is allocated unless it is passed. `run` may be called once.
 
-    `without_probes` runs workgroups of the dispatch, by number, without probes, and returns how that was stopped.
-    `notes`: those of a sample (see `SampleMemory`).
+    `more_memory` makes it again, where `run` needs it. `without_probes` runs workgroups of the dispatch, by number,
+    without probes, and returns how that was stopped. `notes`: those of a sample (see `SampleMemory`).
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class Launch:
         device: Device,
         options: RunOptions,
         device_memory: DeviceMemory | None = None,
+        more_memory: Callable[[list[Bound]], DeviceMemory] = make_device_memory,
         without_probes: Callable[[NDArray[np.int64]], Stopped | None] | None = None,
         notes: NDArray[np.int64] | None = None,
     ) -> None:
@@ -125,12 +127,8 @@ class Launch:
         self.device = device
         self._bound = bound
         self.options = options
-        self.device_memory = device_memory or make_device_memory(bound)
-        self._places, self.storage = self.device_memory.places, self.device_memory.words
-        words = len(self.storage)
-        noted = words if "writers" in program.probe_names else 2 * words if program.interleaved else 1
-        self._writers = np.zeros(noted, np.int64) if notes is None else notes
-        self._touched = np.zeros(words if "touched" in program.probe_names else 1, np.uint8)
+        self._more_memory, self._notes, self.threads_met = more_memory, notes, False
+        self._use(device_memory or make_device_memory(bound))
         self._lanes = self._setup.lockstep_groups.lanes
         self.count = prod(grid) if options.chosen is None else len(options.chosen)
         in_turns = not program.waits or program.workgroups_per_batch >= self.count > 1
@@ -138,7 +136,16 @@ class Launch:
         if options.chosen is not None:
             self._order = options.chosen[self._order] if self._order.size else options.chosen
         self._without_probes, self._all_end = without_probes, False
-        self.race_shadow = LaunchShadow(program, self._setup.watched, self._places, words)
+        self.race_shadow = LaunchShadow(program, self._setup.watched, self._places, len(self.storage))
+
+    def _use(self, device_memory: DeviceMemory) -> None:
+        """Run on this memory, with nothing noted yet."""
+        self.device_memory = device_memory
+        self._places, self.storage = device_memory.places, device_memory.words
+        words, program = len(self.storage), self.program
+        noted = words if "writers" in program.probe_names else 2 * words if program.interleaved else 1
+        self._writers = np.zeros(noted, np.int64) if self._notes is None else self._notes
+        self._touched = np.zeros(words if "touched" in program.probe_names else 1, np.uint8)
 
     @property
     def writable(self) -> list[Bound]:
@@ -224,13 +231,20 @@ class Launch:
         return self.program.types[variable]
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
-        """Run every workgroup, on several threads if the result cannot depend on it.
+        """Run every workgroup, on several threads. Where these have met, one thread runs all again, on new memory.
 
         `progress` is called with workgroups done, and all of them.
         """
-        program, work, threads = self.program, len(self.program.code) * self._lanes, self._threads
-        parts = split(self.count, threads, program.workgroups_per_batch, work, bool(program.loops))
-        return total(self._outcomes(parts, threads, progress))
+        threads = self._threads
+        outcome = total(self._outcomes(self._parts(threads), threads, progress))
+        if not self.threads_met:
+            return outcome
+        self._use(self._more_memory(self._bound))
+        return total(self._outcomes(self._parts(1), 1, None))
+
+    def _parts(self, threads: int) -> list[tuple[int, int]]:
+        program, work = self.program, len(self.program.code) * self._lanes
+        return split(self.count, threads, program.workgroups_per_batch, work, bool(program.loops))
 
     def run_each(self) -> list[Outcome]:
         """Run every workgroup. Returns the outcome of each."""
@@ -252,29 +266,21 @@ class Launch:
         self, parts: list[tuple[int, int]], threads: int, progress: Callable[[int, int], None] | None
     ) -> list[Outcome]:
         template, params = self._template(), self._params()
-        numbers = list(range(threads if self.race_shadow.watches_storage else 1))
-        shadows: dict[int, StorageShadow] = {}
-        idle: dict[int, list[Workspace]] = {number: [] for number in numbers}
+        several = threads > 1 and len(parts) > 1
+        used: dict[int, tuple[Workspace, StorageShadow, ThreadAccesses]] = {}
 
-        def run_part(first: int, last: int, number: int) -> Outcome:
-            free = idle[number]
-            if free:
-                workspace = free.pop()
-            else:
-                shadow = shadows.setdefault(number, self.race_shadow.shadow())
-                workspace = template.workspace().begin(params, shadow)
-            outcome = workspace.run(first, last)
-            free.append(workspace)
-            return outcome
+        def run_part(first: int, last: int, thread: int) -> Outcome:
+            if thread not in used:
+                shadow, accesses = self.race_shadow.shadow(), self._thread_accesses() if several else NOT_NOTED
+                used[thread] = template.workspace().begin(params, shadow, accesses), shadow, accesses
+            workspace, *_ = used[thread]
+            return workspace.run(first, last)
 
-        outcomes = run_parts(run_part, parts, threads, numbers, progress)
-        seen = list(shadows.values())
-        self.stores_overlap = threads > 1 and (
-            self.race_shadow.overlap(seen) or any(map(self._stores_outside, outcomes))
-        )
-        for number in shadows if self.race_shadow.watches_storage else ():
-            SHADOWS.give_back(shadows[number], max(workspace.clock for workspace in idle[number]))
-        template.keep(workspace for each in idle.values() for workspace in each)
+        outcomes = run_parts(run_part, parts, threads, progress)
+        self.threads_met |= several and have_met([accesses for _, _, accesses in used.values()])
+        for workspace, shadow, _ in used.values() if self.race_shadow.watches_storage else ():
+            SHADOWS.give_back(shadow, workspace.clock)
+        template.keep(workspace for workspace, *_ in used.values())
         self.depends_on_order = self.program.interleaved and any(map(_depends_on_order, outcomes))
         return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
 
@@ -304,20 +310,18 @@ class Launch:
 
     @property
     def _threads(self) -> int:
-        """How many threads may run it: one if workgroups see each other, or if their order matters."""
-        if self.options.schedule != LOCKSTEP or not self._independent() or not is_on("threads"):
+        """How many threads may run it: one if their order matters, or if workgroups use atomic operations on storage,
+        in whose order they usually meet."""
+        options, program = self.options, self.program
+        ordered = options.schedule != LOCKSTEP or program.has_storage_atomics or program.waits
+        if options.threads == 1 or ordered or not is_on("threads"):
             return 1
-        return max(1, min(self.options.threads or processors(), self.race_shadow.threads, self.count))
+        return max(1, min(options.threads or processors(), self.race_shadow.threads, self.count))
 
-    def _stores_outside(self, outcome: Outcome) -> bool:
-        """Whether out-of-bounds stores have gone to words that other workgroups may store to."""
-        if not outcome.bounds[:, at.OUTSIDE].any():
-            return False
-        counts = zip(self.program.memory_probes, outcome.bounds[:, at.OUTSIDE], strict=False)
-        outside = [self.program.accesses[probe.access] for probe, n in counts if n > 0 and probe.kind != "cached"]
-        return self.options.policy not in ("zero", "zero-buffers") and any(
-            each.writes and each.space == "storage" for each in outside
-        )
+    def _thread_accesses(self) -> ThreadAccesses:
+        """Make the notes of a thread: of the bindings that the shader can store to."""
+        end = max([self._places[b.variable.name] + len(b.data) for b in self.writable], default=0)
+        return thread_accesses(-(-end // self.race_shadow.grains["storage"]), loads=not self.program.independent)
 
     def _ends(self, place: int) -> Stopped | None:
         """Run the batch from this position on without probes. Returns how that was stopped, if it was.

@@ -173,7 +173,7 @@ class MachineArrays:
         program, lockstep_groups, access = self.program, self.lockstep_groups, accesses.blank
         return (
             program.code,
-            self._configs(),
+            self._configs(watched.grains["storage"]),
             self._registers(),
             np.zeros(max(1, program.shared_bytes // 4 * program.workgroups_per_batch), np.uint32),
             np.zeros(1, np.uint32),
@@ -191,14 +191,14 @@ class MachineArrays:
             np.zeros(1, np.uint32),
         )
 
-    def _configs(self) -> NDArray[np.int64]:
+    def _configs(self, grain: int) -> NDArray[np.int64]:
         """Make the configs of all lockstep groups, which differ in their place alone."""
         lockstep_groups, config = self.lockstep_groups, at.CONFIG.new()
         config[at.BESIDE], config[at.WORKGROUP_LANES] = lockstep_groups.beside, lockstep_groups.lanes
         config[at.SUBGROUP_SIZE] = self.device.subgroup_size
         config[at.WORKGROUPS_PER_BATCH] = 1 if lockstep_groups.beside else self.program.workgroups_per_batch
         config[at.WGID_ROW] = self.program.inputs["group_x"]
-        config[at.WIDTH] = lockstep_groups.width
+        config[at.WIDTH], config[at.GRAIN] = lockstep_groups.width, grain
         config[at.LOCKSTEP_GROUPS] = lockstep_groups.count
         config[at.LANE_PITCH], config[at.GROUP_PITCH] = self.program.pitches(lockstep_groups.size)
         config[at.WATCHES] = bool(self.program.race_probes)

@@ -48,6 +48,7 @@ class Outcome:
 _WORTH = 1 << 22  # instructions by lanes: a smaller part takes over a tenth of its time to hand out
 _WORTH_ALONE = 1 << 28  # likewise where one thread runs all parts: they only show progress, and can be interrupted
 _PATIENCE = 2e-4  # seconds before other threads join the calling one: joining costs as much
+_CALLING = 0  # the number of the calling thread
 _LARGE = 8  # parts of a run that other threads join at once
 _ITERATIONS = 16  # assumed of a program with loops
 _SHARE = 3  # a part is 1/3 of what is left per thread
@@ -58,23 +59,22 @@ def run_parts(
     run_part: Callable[[int, int, int], Outcome],
     parts: list[tuple[int, int]],
     threads: int,
-    shadows: list[int],
     progress: Callable[[int, int], None] | None,
 ) -> list[Outcome]:
     """Run all parts. Returns their outcomes in order, up to the first that ends the run.
 
-    `run_part` takes the first workgroup, the workgroup after the last, and the number of a shadow memory. If there are
-    several `shadows`, each belongs to one thread. A small run is done before other threads begin.
+    `run_part` takes the first workgroup, the workgroup after the last, and the number of the thread. A small run is
+    done before other threads begin.
     """
     outcomes: list[Outcome] = []
     (_, end), *others = reversed(parts)
     if not others:  # the machinery for threads takes as long as a small run
-        (part,), (shadow, *_) = parts, shadows
-        outcomes.append(run_part(*part, shadow))
+        (part,) = parts
+        outcomes.append(run_part(*part, _CALLING))
         if progress:
             progress(end, end)
         return outcomes
-    with closing(_outcomes(run_part, parts, threads, shadows)) as found:
+    with closing(_outcomes(run_part, parts, threads)) as found:
         for (_, last), outcome in zip(parts, found, strict=False):
             outcomes.append(outcome)
             if progress:
@@ -85,24 +85,23 @@ def run_parts(
 
 
 def _outcomes(
-    run_part: Callable[[int, int, int], Outcome], parts: list[tuple[int, int]], threads: int, shadows: list[int]
+    run_part: Callable[[int, int, int], Outcome], parts: list[tuple[int, int]], threads: int
 ) -> Generator[Outcome]:
     """Yield the outcomes of the parts in order. Closing the generator cancels the parts that have not begun."""
-    own = len(shadows) > 1  # a shadow per thread; with only one, nothing writes to it
-    threads = min(threads, len(parts), len(shadows) if own else threads)
+    threads = min(threads, len(parts))
     left = iter(range(len(parts)))  # each thread takes the next; `next` is atomic
     done: SimpleQueue[tuple[int, Outcome | None, BaseException | None]] = SimpleQueue()
 
-    def help_out(shadow: int) -> None:
+    def help_out(thread: int) -> None:
         if len(parts) < _LARGE:
             sleep(_PATIENCE)
         for place in left:
             try:
-                done.put((place, run_part(*parts[place], shadow), None))
+                done.put((place, run_part(*parts[place], thread), None))
             except BaseException as error:
                 done.put((place, None, error))
 
-    jobs = [pool(threads - 1).submit(help_out, shadows[i if own else 0]) for i in range(1, threads)]
+    jobs = [pool(threads - 1).submit(help_out, thread) for thread in range(1, threads)]
     known: dict[int, tuple[Outcome | None, BaseException | None]] = {}
     mine = received = 0
     try:
@@ -110,7 +109,7 @@ def _outcomes(
             while place not in known:
                 if (taken := next(left, None)) is not None:
                     mine += 1
-                    known[taken] = run_part(*parts[taken], shadows[0]), None
+                    known[taken] = run_part(*parts[taken], _CALLING), None
                 else:
                     number, outcome, error = done.get()
                     received += 1

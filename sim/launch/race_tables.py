@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
 from functools import cache
 from math import prod
 
@@ -12,14 +11,13 @@ from numpy.typing import NDArray
 from ..codegen.program import ORDERS, Program
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..machine import layout as at
-from ..machine.probe_arrays import BLOCK, LANES, SLOTS, Watch, make_shadow, make_watch, no_watch
+from ..machine.probe_arrays import LANES, SLOTS, Watch, make_shadow, make_watch, no_watch
 from ..mechanisms import is_on
 from ..wgsl.diagnostics import fail
 from .shadow_pool import SHADOWS, StorageShadow, shadow_bytes
 
 _SAME = (at.RACE_FIRST, at.RACE_SECOND, at.RACE_ACROSS)  # races that agree in these are one row
 _BY_GRAINS = frozenset(("order", "atomics", "commuting", "components"))  # probes of more than plain loads and stores
-_PART = 1 << 16  # grains that are compared at a time: their records stay in the cache
 _ROOM = 1 << 35  # bytes of address space for all shadows; most pages are never written
 _COUNTS = (at.RACE_TIMES, at.RACE_DIFFERENT)
 
@@ -43,7 +41,7 @@ class WatchedAccesses:
         self._entries = np.array([each.access * UNITS_PER_ACCESS for each in program.race_probes], np.int64)
         self._table = at.WATCHED.new(len(watched))
         loaded = {access.variable for access in program.accesses if not access.writes}
-        self.blocks = is_on("blocks") and not program.probe_names & _BY_GRAINS
+        blocks = is_on("blocks") and not program.probe_names & _BY_GRAINS
         for row, access in zip(self._table, watched, strict=True):
             grain = self.grains[access.memory]
             row[at.WATCHED_FACTOR] = factor = access.unit // grain
@@ -52,7 +50,7 @@ class WatchedAccesses:
             row[at.WATCHED_VARIABLE] = self.variables[access.variable.name]
             row[at.WATCHED_MEMORY] = ORDERS[access.memory]
             row[at.WATCHED_READ] = access.variable in loaded
-            row[at.WATCHED_BLOCKS] = access.space != "workgroup" and self.blocks
+            row[at.WATCHED_BLOCKS] = access.space != "workgroup" and blocks
             row[at.WATCHED_UNWRITTEN] = access.space == "workgroup" and "uninit" in program.probe_names
 
     def table(self, access: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -102,16 +100,6 @@ class LaunchShadow:
         """Return a storage shadow for a thread, of one word if storage is not watched."""
         return SHADOWS.take(self._grains) if self.watches_storage else _no_shadow()
 
-    def overlap(self, shadows: list[StorageShadow]) -> bool:
-        """Whether two threads have stored to one word: neither shadow has the stores of the other."""
-        return len(shadows) > 1 and any(_overlap(shadows, part, self._watched.blocks) for part in self._parts())
-
-    def _parts(self) -> Generator[slice]:
-        """Yield the grains of bindings with stores, some at a time."""
-        for extent in self._extents():
-            for first in range(extent.start, extent.stop, _PART):
-                yield slice(first, min(first + _PART, extent.stop))
-
     def _extents(self) -> list[slice]:
         """Return the grains of each binding with stores."""
         grain, ends = self.grains["storage"], [*self._places.values(), self._words * 4]
@@ -125,24 +113,6 @@ class LaunchShadow:
         size = self._program.shared_bytes if access.space == "workgroup" else 0
         starts = self._program.shared_offsets if size else self._places
         return (place * grain % size if size else place * grain) - starts[access.variable.name]
-
-
-def _overlap(shadows: list[StorageShadow], grains: slice, blocks: bool) -> bool:
-    """Whether two threads have stored to one of these grains. `blocks`: there are records of blocks."""
-    whole = slice(grains.start // BLOCK, -(-grains.stop // BLOCK))
-    if blocks and not _shared(shadow.accessed(whole) for shadow in shadows):
-        return False
-    return _shared(shadow.stored(grains) for shadow in shadows)
-
-
-def _shared(sets: Iterable[NDArray[np.bool_]]) -> bool:
-    """Whether two of these sets, of one shape, have a member in common."""
-    first, *others = sets
-    for each in others:
-        if np.any(first & each):
-            return True
-        first = first | each
-    return False
 
 
 def race_rows(races: NDArray[np.int64]) -> NDArray[np.int64]:

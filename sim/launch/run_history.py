@@ -5,6 +5,7 @@ The way changes no result: a run that turns out to depend on it is repeated in t
 
 from __future__ import annotations
 
+from dataclasses import field
 from weakref import WeakKeyDictionary
 
 from ..bindings.binding import Bound
@@ -12,10 +13,12 @@ from ..bounded_cache import remember
 from ..codegen.program import Program
 from ..fast_dataclass import entity
 from ..mechanisms import is_on
-from .launch import RunOptions
+from .launch import Launch, RunOptions
 from .schedules import Schedule
 
 _SHORT = 6e-4  # seconds of a run: other threads join too late to make up for what it takes to wake them
+_UNSURE = 8  # times as long: one thread may be faster, if the processors are busy or the parts small
+_TRIES = 2  # runs each way that decide: the first one finds cold caches
 _MOST_SHAPES = 64  # that are kept for each program: the grid and the sizes of bindings
 
 _Shape = tuple[tuple[int, int, int], tuple[int, ...], Schedule, int | None]
@@ -24,16 +27,32 @@ _Shape = tuple[tuple[int, int, int], tuple[int, ...], Schedule, int | None]
 @entity
 class History:
     """`interleaved`: how many workgroups to interleave, 0 if the run depended on their order; None before the first
-    run. `stores_overlap`: threads stored to the same words. `seconds`: of the last run."""
+    run. `threads_met`: a run on several threads was repeated on one. `several`, `alone`: seconds of the first runs on
+    several threads, and on one."""
 
     interleaved: int | None = None
-    stores_overlap: bool = False
-    seconds: float | None = None
+    threads_met: bool = False
+    several: list[float] = field(default_factory=list[float])
+    alone: list[float] = field(default_factory=list[float])
 
     @property
     def one_thread(self) -> bool:
         """Whether one thread should run it."""
-        return self.stores_overlap or (self.seconds is not None and self.seconds < _SHORT)
+        if self.threads_met or not self.several:
+            return self.threads_met
+        least = min(self.several)
+        if not _SHORT <= least < _UNSURE * _SHORT:
+            return least < _SHORT
+        if min(len(self.alone), len(self.several)) < _TRIES:
+            return len(self.alone) < len(self.several)
+        return min(self.alone) < least
+
+    def note(self, launch: Launch, seconds: float) -> None:
+        """Note how long a run took, and whether threads have met."""
+        self.threads_met |= launch.threads_met
+        times = self.alone if launch.options.threads == 1 else self.several
+        if len(times) < _TRIES:
+            times.append(seconds)
 
 
 _HISTORIES: WeakKeyDictionary[Program, dict[_Shape, History]] = WeakKeyDictionary()

@@ -9,9 +9,6 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..fast_dataclass import entity
 from ..machine import layout as at
 from ..machine.compile.loader import header
@@ -23,7 +20,6 @@ from ..machine.probe_arrays import (
     Shadow,
     make_shadow,
     record_count,
-    stamp_of_clock,
 )
 from ..mechanisms import is_on
 
@@ -57,38 +53,6 @@ class StorageShadow:
     @property
     def _spans(self) -> int:
         return len(self.arrays.starts[at.WRITER]) // (1 + SPAN)
-
-    def _stores(self, blocks: slice) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """Return the starts and the covers of the stores to these blocks, from the record of each or of its span."""
-        starts, covers = self.arrays.starts[at.WRITER], self.arrays.covers[at.WRITER]
-        own = slice(self._spans + blocks.start, self._spans + blocks.stop)
-        spans = slice(blocks.start // SPAN, -(-blocks.stop // SPAN))
-        whole = starts[spans] >= stamp_of_clock(self.begun + 1)
-        if not whole.any():
-            return starts[own], covers[own]
-        inside = slice(blocks.start % SPAN, blocks.start % SPAN + blocks.stop - blocks.start)
-        whole = np.repeat(whole, SPAN)[inside]
-        starts, covers = (np.where(whole, np.repeat(each[spans], SPAN)[inside], each[own]) for each in (starts, covers))
-        return starts, covers
-
-    def accessed(self, blocks: slice) -> NDArray[np.bool_]:
-        """Return in which of these blocks a run with records of blocks may have stored to a grain."""
-        starts, _ = self._stores(blocks)
-        return starts >= stamp_of_clock(self.begun)
-
-    def stored(self, grains: slice) -> NDArray[np.bool_]:
-        """Return to which of these grains the run has stored."""
-        blocks = slice(grains.start // BLOCK, -(-grains.stop // BLOCK))
-        stamps = self.arrays.stamps[at.WRITER]
-        starts, covers = self._stores(blocks)
-        together = starts >= stamp_of_clock(self.begun + 1)
-        without_stamps = slice(max(0, -(-len(stamps) // BLOCK) - blocks.start), None)
-        together[without_stamps] = starts[without_stamps] >= stamp_of_clock(self.begun)
-        found = np.unpackbits((covers.astype("<u2") * together).view(np.uint8), bitorder="little").view(np.bool_)
-        found = found[grains.start % BLOCK :][: grains.stop - grains.start]
-        alone = stamps[grains] >= stamp_of_clock(self.begun)
-        found[: len(alone)] |= alone
-        return found
 
 
 def shadow_bytes(grains: int) -> int:

@@ -22,6 +22,7 @@ from ..mechanisms import is_on
 from .long_loops import LongLoops, PausedBatch, Stopped, Unit
 from .partition import Outcome
 from .shadow_pool import StorageShadow
+from .thread_accesses import NOT_NOTED, ThreadAccesses
 
 _NO_SNAPSHOT = np.zeros(1, np.uint32)
 _NO_SNAPSHOT_HEADER = header(_NO_SNAPSHOT)
@@ -108,7 +109,16 @@ class Template:
         ) = number
         counted = [probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins]
         counted += [watch.unwritten, probes.checks]
-        shared = [storage, order, probes.writers, probes.touched, *watch.storage, snapshot]
+        shared = [
+            storage,
+            order,
+            probes.writers,
+            probes.touched,
+            *watch.storage,
+            probes.stored,
+            probes.loaded,
+            snapshot,
+        ]
         used = [_used(array) for array in arrays]
         lists, state = [events, watch.races, probes.notes], [probes.worked, probes.working, progress]
         others = [i for i in range(len(arrays)) if i not in {code, *shared, *counted, *lists, *state}]
@@ -199,7 +209,7 @@ class Workspace:
         self._params: LaunchParams | None = None
         self._run = machine().ready(self._address)
 
-    def begin(self, params: LaunchParams, shadow: StorageShadow) -> Workspace:
+    def begin(self, params: LaunchParams, shadow: StorageShadow, accesses: ThreadAccesses = NOT_NOTED) -> Workspace:
         """Begin a launch, with every byte as in its template and tables. Returns the workspace."""
         memory, template, image = self._memory, self._template, self._template.filled(params.tables)
         first, end = template.counted.start, image.size  # the record before them stays
@@ -208,18 +218,18 @@ class Workspace:
             memory[end : template.size] = 0
         self._used = self._fresh = True
         shared = [number for array in params.shared for number in header(array)]
-        self._record[template.replaced] = [*shared, *shadow.headers, *_NO_SNAPSHOT_HEADER]
+        self._record[template.replaced] = [*shared, *shadow.headers, *accesses.headers, *_NO_SNAPSHOT_HEADER]
         long_loops = params.long_loops
         self._work[:] = long_loops.work if self._is_divided else long_loops.first_pause
         for row, value in params.tables.rows.items():
             self._registers[:, row] = value
         self._clocks[:] = self._watch_state[at.BEGUN] = shadow.begun
-        self._params, self._shadow, self._snapshot = params, shadow, _NO_SNAPSHOT
+        self._params, self._borrowed, self._snapshot = params, (shadow, accesses), _NO_SNAPSHOT
         return self
 
     def end(self) -> None:
         """Drop what belongs to the launch."""
-        self._params = self._shadow = self._paused = None
+        self._params = self._borrowed = self._paused = None
         self._snapshot = _NO_SNAPSHOT
 
     def run(self, first: int, last: int) -> Outcome:

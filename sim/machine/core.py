@@ -44,6 +44,7 @@ from .opcodes import first_opcode
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_batch
 from .subgroups import collective
+from .thread_accesses import note_accesses
 from .tiles import QUEUE, add_up, add_what_waits, restart, tile
 from .turns import NONE, STUCK, after_turn, begin_turns, next_group, release
 
@@ -199,6 +200,18 @@ def access_halves(regs, row, entry, memory, patterns, lanes, width):
 
 
 @inlined
+def note_stores(regs, code, place, config, access, stored, lanes):
+    """Note what the store in instruction `place` stores, and the three after it if they are other accesses."""
+    row = code[place]
+    unit = row[field.ACCESS] % field.FOUR
+    if unit == 0:  # all units of an access are stored, one after the other
+        note_accesses(regs, row, config, access[row[field.ACCESS]], stored, lanes)
+    if row[field.OP] == op.STORE_FOUR and are_neighbors(code, place):
+        for i in range(place + 1, place + field.FOUR):
+            note_accesses(regs, code[i], config, access[code[i, field.ACCESS]], stored, lanes)
+
+
+@inlined
 def move_rows(regs, row, access, lanes, width, whole):
     """Run an operation that only moves registers. `whole` is the width of a row, tail lanes included."""
     what = row[field.OP]
@@ -268,7 +281,7 @@ def run_lockstep_group(
     pc, budget, epoch = progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED]
     work = progress[at.WORK_LEFT]
     shares, switches, patient_until = config[at.LOCKSTEP_GROUPS] > 1, config[at.SWITCHES] == 1, budget - _PATIENCE
-    stops = np.int64(_GOES_ON)
+    stops, notes = np.int64(_GOES_ON), probes.stored.size > 1
     while True:  # once per change of the width, which is constant in the inner loop
         width = progress[at.WIDTHS + progress[at.LEVEL]]
         lanes = min(lanes_in_use, width)
@@ -279,6 +292,8 @@ def run_lockstep_group(
             if what >= _SCALAR:
                 scalar(start, pitch, row, np.int64(1) if row[field.MASK] == field.ONE_LANE else width)
             elif op.LOAD <= what <= op.STORE_FOUR and what != op.LEARN:
+                if what >= op.STORE and notes and access[row[field.ACCESS], at.SPACE] == at.GLOBAL:
+                    note_stores(regs, code, pc - 1, config, access, probes.stored, lanes)
                 at_once = np.int64(0)
                 if what == op.STORE_FOUR:
                     at_once = store_four(

@@ -107,6 +107,7 @@ SWITCHES = CONFIG.field("switches", "flag", "others may go on after atomic and s
 DEPTH = CONFIG.field("depth", "priorities", "1 + how often a lockstep group loses its priority")
 PATIENCE = CONFIG.field("patience", "jumps", "turns in loops that wait before a lockstep group lets others go on")
 SAMPLING = CONFIG.field("sampling", "flag", "count the lanes that loops need")
+GRAIN = CONFIG.field("grain", "bytes", "smallest unit of storage: what threads access is noted in such grains")
 
 ABSENT_BITS = 32  # lanes in each number of ABSENT
 MOST_LOOPS = 64  # whose turns are counted apart; those with higher numbers count as the last one

@@ -49,6 +49,8 @@ class Probes(NamedTuple):
     writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored last, counted through the grid; of
     # interleaved workgroups: [words of storage, or halves] 1 + workgroup; of sampled ones: SAMPLE and what follows it
     touched: NDArray[np.uint8]  # [words of storage, or 1] 1 where a word was accessed
+    stored: NDArray[np.uint32]  # [grains of storage / 32, or 1] a bit for each that this thread has stored to
+    loaded: NDArray[np.uint32]  # likewise, loaded from variables that are stored to
     checks: NDArray[np.int64]  # [checks], CHECKS
     traced: NDArray[np.int64]  # TRACED, a flag for each lane of a workgroup
     notes: NDArray[np.int64]  # [1 + notes], NOTES after a header
@@ -70,7 +72,7 @@ def make_probes(
 ) -> Probes:
     """Make the arrays for this many memory probes, lanes per row, basic blocks, checks, trace notes and comparisons.
 
-    All counters are 0. `writers`, `touched` and `traced` are used as they are.
+    All counters are 0. `writers`, `touched` and `traced` are used as they are; the notes of a thread have no room.
     """
 
     def lanes_of(*shape: int) -> NDArray[np.uint32]:
@@ -93,6 +95,8 @@ def make_probes(
         last=at.LAST.new(count, PLACES),
         writers=writers,
         touched=touched,
+        stored=np.zeros(1, np.uint32),
+        loaded=np.zeros(1, np.uint32),
         checks=at.CHECKS.new(max(1, checks)),
         traced=traced,
         notes=at.NOTES.new(1 + notes),

@@ -26,6 +26,7 @@ from .ordering import watch_order
 from .probe_arrays import PLACES
 from .sample_notes import note_cached, note_sampled
 from .shadow import read_again, watch_read, watch_write
+from .thread_accesses import note_accesses
 from .trace import trace
 
 for _each in rules.PARTS:
@@ -380,6 +381,9 @@ def probe(
         note_writers(regs, row, config, access[row[field.ACCESS]], workgroup, workgroups_per_batch, probes_at)
     elif row[field.OP] == op.MEETS:
         note_meetings(regs, row, config, access[row[field.ACCESS]], workgroup, workgroups_per_batch, lanes, probes_at)
+    elif row[field.OP] == op.LOADED:
+        if p.loaded.size > 1:
+            note_accesses(regs, row, config, access[row[field.ACCESS]], p.loaded, lanes)
     elif row[field.OP] == op.TOUCHED:
         note_touched(regs, row, config, access[row[field.ACCESS]], patterns, workgroups_per_batch, probes_at)
     elif row[field.OP] == op.SAMPLED:

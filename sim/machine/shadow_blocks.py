@@ -26,7 +26,7 @@ from .compile.by_address import borrower
 from .compile.units import compiled, inlined, kind_of, part
 from .grains import CLOCK_SHIFT, begin_of, record_of, stamp_of
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORDS
-from .memory import address_of, shared_part
+from .memory import address_of, all_ones, shared_part
 from .probe_arrays import BLOCK, BLOCK_BITS, LANE_BITS, LANES, SPAN, SPAN_BITS, no_watch
 
 WATCH = kind_of(no_watch())
@@ -299,7 +299,8 @@ def by_blocks(regs, row, config, entry, memory, stores, workgroup, lanes, watch_
     if w.table[slot, at.WATCHED_BLOCKS] == 0 or config[at.LOCKSTEP_GROUPS] > 1:
         return np.int64(at.ALL_LEFT)
     addresses, kept = regs[row[field.ADDRESS]], w.kept[slot]
-    masked, mask = row[field.MASK] >= 0, regs[max(row[field.MASK], np.int32(0))]
+    mask = regs[max(row[field.MASK], np.int32(0))]
+    masked = row[field.MASK] >= 0 and not all_ones(mask, lanes)
     unit = np.int64(row[field.ACCESS]) & (field.FOUR - 1) if stores else np.int64(0)
     if kept[at.ROW_IRREGULAR] == _PATIENCE:
         split_variable(w, s, w.table[slot, at.WATCHED_VARIABLE], memory, begin_of(w))

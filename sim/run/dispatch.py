@@ -207,31 +207,34 @@ class Dispatch:
         past = history_of(program, self.bound, self.grid, how)
         if past.one_thread:
             how = how.on_one_thread
-        device_memory = self._device_memory()
         without_probes = partial(self._stopped, how) if program.probe_names else None
-        launch = Launch(program, self.bound, self.grid, self.device, how, device_memory, without_probes)
+        launch = self._launch(program, how, self._device_memory(), without_probes)
         if past.interleaved is None:
             past.interleaved = self._interleaved(launch)
         if past.interleaved:
             wide = self._built(probes, how, **changed, interleaved=past.interleaved)
-            wide = Launch(wide, self.bound, self.grid, self.device, how, launch.device_memory)
+            wide = self._launch(wide, how, launch.device_memory)
             begun = perf_counter()
             outcome = wide.run(progress)
-            past.seconds = perf_counter() - begun
+            past.note(wide, perf_counter() - begun)
             if not wide.depends_on_order or outcome.stopped is not None:
                 return wide, outcome
             past.interleaved = 0
-            launch = Launch(program, self.bound, self.grid, self.device, how, self._device_memory())
+            launch = self._launch(program, how, self._device_memory())
         begun = perf_counter()
         outcome = launch.run(progress)
-        past.seconds = perf_counter() - begun
-        # Where threads wrote to the same words, the result depends on their timing.
-        if launch.stores_overlap and outcome.stopped is None:
-            past.stores_overlap = True
-            how = how.on_one_thread
-            launch = Launch(program, self.bound, self.grid, self.device, how, self._device_memory(), without_probes)
-            outcome = launch.run()
+        past.note(launch, perf_counter() - begun)
         return launch, outcome
+
+    def _launch(
+        self,
+        program: Program,
+        how: RunOptions,
+        memory: DeviceMemory,
+        without_probes: Callable[[NDArray[np.int64]], Stopped | None] | None = None,
+    ) -> Launch:
+        more = self.spare_memory.make
+        return Launch(program, self.bound, self.grid, self.device, how, memory, more, without_probes)
 
     def _device_memory(self) -> DeviceMemory:
         """Return memory that holds the bindings."""

@@ -119,6 +119,28 @@ def test_one_thread_repeats_a_short_run(monkeypatch: pytest.MonkeyPatch, short: 
         assert made.run(frozenset())[0]._threads == 2
 
 
+@pytest.mark.parametrize(
+    ("several", "alone", "expected"),
+    [
+        ([], [], False),
+        ([6.0], [], True),  # tried once each way, then once more
+        ([6.0], [7.0], False),
+        ([6.0, 3.0], [7.0], True),
+        ([6.0, 3.0], [7.0, 2.0], True),  # the least decides: the first runs may be cold
+        ([6.0, 3.0], [7.0, 4.0], False),
+        ([9.0], [], False),  # too long to gain by one thread
+        ([0.5], [], True),
+        ([0.5], [7.0, 7.0], True),
+    ],
+)
+def test_a_short_run_is_tried_on_one_thread_and_on_several(
+    monkeypatch: pytest.MonkeyPatch, several: list[float], alone: list[float], expected: bool
+) -> None:
+    monkeypatch.setattr(run_history, "_SHORT", 1)
+    assert run_history.History(several=several, alone=alone).one_thread == expected
+    assert run_history.History(several=several, alone=alone, threads_met=True).one_thread
+
+
 def test_setups_are_dropped_once_they_no_longer_fit() -> None:
     """The least recently used one first."""
     programs = [dispatch(f"y[id.x] = {n}u;").run(frozenset())[0].program for n in range(3)]

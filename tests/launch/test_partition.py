@@ -21,13 +21,10 @@ def outcome(first, ends=False):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("shadows", [1, 2])
-def test_outcomes_come_in_order(threads, shadows):
+def test_outcomes_come_in_order(threads):
     parts = [(i, i + 1) for i in range(20)]
     reported = []
-    found = run_parts(
-        lambda a, b, s: outcome(a), parts, threads, [s for s in range(shadows)], lambda *d: reported.append(d)
-    )
+    found = run_parts(lambda a, b, s: outcome(a), parts, threads, lambda *d: reported.append(d))
     assert [each.first for each in found] == list(range(20))
     assert reported == [(i + 1, 20) for i in range(20)]
 
@@ -36,31 +33,31 @@ def test_the_calling_thread_works_too():
     """Of two threads one is this; they meet at a barrier."""
     both, who = threading.Barrier(2, timeout=30), set()
 
-    def part(first, last, shadow):
+    def part(first, last, thread):
         who.add(threading.current_thread())
         both.wait()
         return outcome(first)
 
-    run_parts(part, [(0, 1), (1, 2)], 2, [None], None)
+    run_parts(part, [(0, 1), (1, 2)], 2, None)
     assert len(who) == 2
     assert threading.current_thread() in who
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_part_may_end_the_run(threads):
-    found = run_parts(lambda a, b, s: outcome(a, a == 3), [(i, i + 1) for i in range(9)], threads, [None], None)
+    found = run_parts(lambda a, b, s: outcome(a, a == 3), [(i, i + 1) for i in range(9)], threads, None)
     assert [each.first for each in found] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_errors_are_raised(threads):
-    def part(first, last, shadow):
+    def part(first, last, thread):
         if first == 2:
             raise ZeroDivisionError
         return outcome(first)
 
     with pytest.raises(ZeroDivisionError):
-        run_parts(part, [(i, i + 1) for i in range(6)], threads, [None], None)
+        run_parts(part, [(i, i + 1) for i in range(6)], threads, None)
 
 
 def test_small_runs_are_one_part():
@@ -132,17 +129,17 @@ def test_no_thread_waits_long_for_the_last_part(threads, slower):
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_each_thread_has_its_own_shadow(threads):
+def test_each_thread_has_a_number(threads):
     """All threads meet at a barrier, so each has run a part."""
     everybody, seen = threading.Barrier(threads, timeout=30), []
 
-    def part(first, last, shadow):
-        seen.append((threading.current_thread(), shadow))
+    def part(first, last, thread):
+        seen.append((threading.current_thread(), thread))
         everybody.wait()
         return outcome(first)
 
-    run_parts(part, [(i, i + 1) for i in range(2 * threads)], threads, list(range(threads)), None)
-    assert sorted({shadow for _, shadow in seen}) == list(range(threads))
+    run_parts(part, [(i, i + 1) for i in range(2 * threads)], threads, None)
+    assert sorted({number for _, number in seen}) == list(range(threads))
     assert len(set(seen)) == threads
 
 
@@ -150,11 +147,11 @@ def test_the_calling_thread_runs_a_short_run_alone(monkeypatch):
     monkeypatch.setattr("bankshot.sim.launch.partition._PATIENCE", 0.5)
     who = set()
 
-    def part(first, last, shadow):
+    def part(first, last, thread):
         who.add(threading.current_thread())
         return outcome(first)
 
-    run_parts(part, [(i, i + 1) for i in range(7)], 3, [0], None)
+    run_parts(part, [(i, i + 1) for i in range(7)], 3, None)
     assert who == {threading.current_thread()}
 
 
@@ -163,13 +160,13 @@ def test_other_threads_join_a_long_run_at_once(monkeypatch):
     monkeypatch.setattr("bankshot.sim.launch.partition._PATIENCE", 60)
     joined = threading.Event()
 
-    def part(first, last, shadow):
+    def part(first, last, thread):
         if threading.current_thread() is not threading.main_thread():
             joined.set()
         assert joined.wait(30)
         return outcome(first)
 
-    run_parts(part, [(i, i + 1) for i in range(8)], 2, [0], None)
+    run_parts(part, [(i, i + 1) for i in range(8)], 2, None)
     assert joined.is_set()
 
 
@@ -177,7 +174,7 @@ def test_no_thread_is_running_after_a_failure():
     """The run waits for parts that have begun."""
     begun, ended = threading.Event(), []
 
-    def part(first, last, shadow):
+    def part(first, last, thread):
         if first == 0:
             begun.wait(30)
             raise ZeroDivisionError
@@ -187,5 +184,5 @@ def test_no_thread_is_running_after_a_failure():
         return outcome(first)
 
     with pytest.raises(ZeroDivisionError):
-        run_parts(part, [(0, 1), (1, 2)], 2, [0], None)
+        run_parts(part, [(0, 1), (1, 2)], 2, None)
     assert ended == [1]

@@ -1,6 +1,5 @@
-"""The tables of the race probes by hand: what is watched, where threads overlap, and merged tables of races."""
+"""The tables of the race probes by hand: what is watched, how many shadows there is room for, and merged tables."""
 
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,9 +7,7 @@ import pytest
 
 import bankshot
 from bankshot.sim.launch.race_tables import LaunchShadow, WatchedAccesses, merged_races, race_rows
-from bankshot.sim.launch.shadow_pool import StorageShadow
 from bankshot.sim.machine import layout as at
-from bankshot.sim.machine.probe_arrays import BLOCK, SPAN, make_shadow, stamp_of_clock
 
 SOURCE = """
 enable f16;
@@ -72,104 +69,16 @@ def test_storage_is_not_watched_where_only_workgroup_memory_is_accessed():
 
 # Three bindings of 4, 3 and 5 words; only `y` and `z` are stored to.
 PLACES = {"x": 0, "y": 16, "z": 28}
-Y, Z = range(4, 7), range(7, 12)
 
 
-def shadow_of(grain=4, storage=("y", "z"), words=12, blocks=True):
-    watched = SimpleNamespace(grains={"storage": grain}, storage=set(storage), blocks=blocks)
+def shadow_of(grain=4, storage=("y", "z"), words=12):
+    watched = SimpleNamespace(grains={"storage": grain}, storage=set(storage))
     return LaunchShadow(SimpleNamespace(), watched, PLACES, words)
-
-
-SPAN_RECORD = 0  # of the only span, before those of its blocks
-BEGUN = 7  # the first clock of a run whose shadow others have used
-
-
-def written(*grains, count=12, split=True):
-    """Make a shadow of a run that has stored to these grains, recorded one by one or by blocks of a split span."""
-    made = StorageShadow(make_shadow(count), BEGUN)
-    before, now = stamp_of_clock(BEGUN) - 1, stamp_of_clock(BEGUN + 1)
-    made.arrays.stamps[at.WRITER], made.arrays.starts[at.WRITER] = before, before
-    made.arrays.covers[at.WRITER] = 0xFFFF
-    assert made.grains <= SPAN * BLOCK
-    made.arrays.starts[at.WRITER, SPAN_RECORD] = stamp_of_clock(BEGUN)
-    for block in {grain // BLOCK for grain in grains}:
-        record = SPAN_RECORD + 1 + block
-        made.arrays.starts[at.WRITER, record] = stamp_of_clock(BEGUN) if split else now
-        made.arrays.covers[at.WRITER, record] = (
-            0 if split else sum(1 << g % BLOCK for g in grains if g // BLOCK == block)
-        )
-    if split:
-        made.arrays.stamps[at.WRITER, list(grains)] = now
-    return made
-
-
-def written_by_grains(*grains):
-    """Make a shadow of a run without records of blocks that has stored to these grains."""
-    made = written()
-    made.arrays.stamps[at.WRITER, list(grains)] = stamp_of_clock(BEGUN + 1)
-    return made
-
-
-KINDS = pytest.mark.parametrize("kinds", [(True, True), (True, False), (False, True), (False, False)])
-
-
-@KINDS
-@pytest.mark.parametrize("word", [*Y, *Z])
-def test_two_threads_that_store_to_a_word_overlap(word, kinds):
-    one, two = (partial(written, split=kind) for kind in kinds)
-    others = [each for each in (*Y, *Z) if each != word]
-    assert shadow_of().overlap([one(word), two(word)])
-    assert not shadow_of().overlap([one(word), two(*others)])
-    assert not shadow_of().overlap([one(word)])
-    assert shadow_of().overlap([one(*others), two(), one(word), two(word)])
-    assert shadow_of().overlap([one(word), two(), one(others[0], word)])
-
-
-@pytest.mark.parametrize("word", [*Y, *Z])
-def test_two_threads_that_store_to_a_word_overlap_without_records_of_blocks(word):
-    others = [each for each in (*Y, *Z) if each != word]
-    shadow = shadow_of(blocks=False)
-    assert shadow.overlap([written_by_grains(word), written_by_grains(word)])
-    assert not shadow.overlap([written_by_grains(word), written_by_grains(*others)])
-    assert shadow.overlap([written_by_grains(*others), written_by_grains(word), written_by_grains(3, word)])
-
-
-def test_the_record_of_a_span_stands_for_stores_to_all_its_blocks():
-    """Of two spans the second is recorded as one: stores to every second grain."""
-    made = StorageShadow(make_shadow(2 * SPAN * BLOCK), BEGUN)
-    made.arrays.starts[at.WRITER, 1], made.arrays.covers[at.WRITER, 1] = stamp_of_clock(BEGUN + 1), 0x15555
-    grains = np.arange(2 * SPAN * BLOCK)
-    assert made.stored(slice(0, len(grains))).tolist() == ((grains >= SPAN * BLOCK) & (grains % 2 == 0)).tolist()
-    assert made.stored(slice(SPAN * BLOCK + 21, SPAN * BLOCK + 40)).tolist() == [n % 2 == 0 for n in range(21, 40)]
-    assert made.accessed(slice(1, 6)).tolist() == [False] * 3 + [True] * 2
 
 
 def test_shadow_memory_ends_with_the_last_binding_with_stores():
     """7 grains of 40 bytes in a span of 32, which has four blocks of 32."""
     assert shadow_of(words=1 << 20, storage=("y",)).threads == (1 << 35) // (7 * 40 + 5 * 32)
-
-
-def test_readers_do_not_overlap():
-    reader = written()
-    for who in (at.READER, at.OTHER):
-        reader.arrays.stamps[who] = stamp_of_clock(BEGUN + 1)
-    reader.arrays.starts[at.READER] = stamp_of_clock(BEGUN + 1)
-    reader.arrays.covers[at.READER] = 0xFFFF
-    assert not shadow_of().overlap([written(4, 7), reader])
-
-
-def test_words_of_bindings_without_stores_are_not_compared():
-    assert not shadow_of(storage=("y",)).overlap([written(8), written(8)])
-    assert not shadow_of(storage=("z",)).overlap([written(6), written(6)])
-    assert not shadow_of().overlap([written(3), written(3)])
-
-
-@KINDS
-def test_halves_of_a_word_do_not_overlap(kinds):
-    one, two = (partial(written, count=24, split=kind) for kind in kinds)
-    halves = shadow_of(grain=2)
-    assert not halves.overlap([one(8), two(9)])
-    assert halves.overlap([one(23), two(23)])
 
 
 def test_no_thread_has_more_shadow_than_there_is_room_for():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.launch import launch, partition, race_tables, shadow_pool
+from bankshot.sim.launch import launch, partition, race_tables, shadow_pool, thread_accesses
 from bankshot.sim.launch.launch_cache import LAUNCH_SETUPS
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.launch.workspace import Workspace
@@ -219,15 +219,26 @@ def test_regular_accesses_split_only_spans_in_part_and_blocks_of_two_workgroups(
     assert not shadow.arrays.stamps[at.READER :].any()
 
 
+def test_spans_are_whole_under_a_guard_that_all_lanes_pass(one_pool):
+    text = """@group(0) @binding(0) var<storage, read_write> a: array<f32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+            if id.x < arrayLength(&a) { a[id.x] *= 2.0; }
+        }"""
+    bankshot.simulate(text, grid=4, bindings={"a": np.ones(256, np.float32)}, probes="races")
+    shadow = race_tables.SHADOWS.take(1)
+    for who in (at.WRITER, at.READER):
+        assert np.count_nonzero(shadow.arrays.covers[who]) == 256 // 64
+
+
 def test_a_program_whose_stores_overlap_is_not_run_twice_again(monkeypatch):
     """Two threads may both store to word 0: their run does not count. The next run takes one thread from the start."""
     monkeypatch.setattr(partition, "_WORTH", 1)
     monkeypatch.setattr(partition, "_PATIENCE", 0)
-    monkeypatch.setattr(race_tables.LaunchShadow, "overlap", lambda self, shadows: self.watches_storage)
+    monkeypatch.setattr(launch, "have_met", lambda threads: any(len(each.stored) > 1 for each in threads))
     monkeypatch.setenv(THREADS, "2")
     runs = []
-    run = launch.Launch.run
-    monkeypatch.setattr(launch.Launch, "run", lambda self, *progress: (runs.append(self), run(self, *progress))[1])
+    run = launch.Launch._outcomes
+    monkeypatch.setattr(launch.Launch, "_outcomes", lambda self, *parts: (runs.append(self), run(self, *parts))[1])
     module = bankshot.check("""
         @group(0) @binding(0) var<storage, read_write> y: array<u32>;
         @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x / 512u] = id.x; }""")
@@ -241,7 +252,7 @@ def test_a_program_whose_stores_overlap_is_not_run_twice_again(monkeypatch):
 def on_two_threads(monkeypatch):
     """Two threads run the two workgroups of the first run, one each. Gives the runs that begin."""
     both, runs = threading.Barrier(2, timeout=30), []
-    run, launched = Workspace.run, launch.Launch.run
+    run, launched = Workspace.run, launch.Launch._outcomes
 
     def together(self, first, last):
         if len(runs) == 1:
@@ -251,7 +262,7 @@ def on_two_threads(monkeypatch):
     monkeypatch.setattr(partition, "_WORTH", 1)
     monkeypatch.setenv(THREADS, "2")
     monkeypatch.setattr(Workspace, "run", together)
-    monkeypatch.setattr(launch.Launch, "run", lambda self, *progress: (runs.append(self), launched(self, *progress))[1])
+    monkeypatch.setattr(launch.Launch, "_outcomes", lambda self, *parts: (runs.append(self), launched(self, *parts))[1])
     with without("history"):
         yield runs
 
@@ -280,9 +291,9 @@ def test_races_of_workgroups_on_two_threads_are_counted(probes, off, on_two_thre
 
 @pytest.mark.parametrize("off", [(), ("blocks",)])
 @pytest.mark.parametrize(("stride", "runs"), [(0, 2), (255, 2), (256, 1)])
-@pytest.mark.parametrize("part", [16, 48, 1 << 16])
+@pytest.mark.parametrize("part", [1, 3, 1 << 16])
 def test_stores_of_two_threads_overlap_in_a_shared_element(part, stride, runs, off, on_two_threads, monkeypatch):
-    monkeypatch.setattr(race_tables, "_PART", part)
+    monkeypatch.setattr(thread_accesses, "_PART", part)
     with without(*off):
         two_workgroups(stride).run(frozenset(("races",)))
     assert len(on_two_threads) == runs

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.launch.launch import Launch
 from bankshot.sim.launch.partition import run_parts
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.machine.compile import loader
@@ -287,7 +286,7 @@ def test_batches_and_threads_change_nothing(size, grid, threads, monkeypatch):
     done = run(MIXED.format(size=size), grid, bindings=given)
     assert done.outputs["y"].tolist() == expected_mixed(x, size, grid)
     assert done.finished == np.prod(grid)
-    monkeypatch.setattr(Launch, "_independent", lambda self: False)
+    monkeypatch.setenv(THREADS, "1")
     alone = run(MIXED.format(size=size), grid, bindings=given)
     assert alone.counters == done.counters
     assert [s.counts() for s in alone.sites] == [s.counts() for s in done.sites]
@@ -324,9 +323,10 @@ def test_the_length_of_what_is_stored_to_is_not_read_from_it(workers):
     assert workers == [3]
 
 
-def test_what_is_read_and_stored_to_takes_one_thread(workers):
-    run(entry("y[i] += 1u;", 128), 8, size=128, probes="none")
-    assert workers == [1]
+def test_what_is_read_and_stored_to_takes_all_threads(workers):
+    done = run(entry("y[i + group.x * 128u] += i;", 128), 8, size=1024, probes="none")
+    assert workers == [3]
+    assert done.outputs["y"].tolist() == [*range(128)] * 8
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -370,5 +370,5 @@ def test_the_progress_callback_may_end_the_run():
         raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        run_parts(piece, pieces, 2, [None], enough)
+        run_parts(piece, pieces, 2, enough)
     assert len(ran) < 25

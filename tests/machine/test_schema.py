@@ -28,7 +28,6 @@ ALLOWED = {
     "workgroup_classes.py: members": "the first of several alike",
     "partition.py: outcomes": "the first of several alike",
     "partition.py: tables": "the first of several alike",
-    "partition.py: shadows": "the first of several alike",
     "shadow_blocks.py: addresses": "the second of several lanes",
     "partition.py: counts.shape": "a shape has no names",
     "schedules.py: drawn": "a group of a regular expression",

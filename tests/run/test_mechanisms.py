@@ -37,12 +37,25 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) i: u32
         y[w.x STEP] = sum;
     }
 }"""
+IN_PLACE = """
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) n: vec3u) {
+    let i = id.y * (n.x * 64u) + id.x;
+    if i < arrayLength(&y) { y[i] = y[i + SHIFT] * 2.0 + 1.0; }
+}"""
 Case = Callable[..., bankshot.Run]
 
 
 def leader(step: str, **options: Any) -> bankshot.Run:
     bindings = {"x": np.linspace(0, 1, 2048, dtype=np.float32), "y": np.zeros(32, np.float32)}
     return bankshot.simulate(LEADER.replace("STEP", step), grid=32, bindings=bindings, **options)
+
+
+def in_place(shift: int, **options: Any) -> bankshot.Run:
+    """Each workgroup changes a part of `y` in place, from its elements or those `shift` further on."""
+    bindings = {"y": np.linspace(0, 1, 2000, dtype=np.float32)}
+    return bankshot.simulate(IN_PLACE.replace("SHIFT", f"{shift}u"), grid=(8, 4), bindings=bindings, **options)
 
 
 def steps(seed: int, **options: Any) -> bankshot.Run:
@@ -59,6 +72,7 @@ def project_kernel(name: str, **options: Any) -> bankshot.Run:
 GENERATED: dict[str, Case] = {
     **{f"accesses-{seed}": partial(accesses, seed) for seed in range(10)},
     **{f"steps-{seed}": partial(steps, seed) for seed in range(10)},
+    **{f"in-place-{shift}": partial(in_place, shift) for shift in (0, 1, 64)},
     "leader": partial(leader, ""),
     "leader-racing": partial(leader, "/ 2u"),
 }

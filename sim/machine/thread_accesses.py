@@ -1,0 +1,70 @@
+"""Notes of which storage a thread accesses, a bit for each grain: whether two threads have met decides what a run is
+worth.
+
+A note may be of more than was accessed, never of less.
+"""
+
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import instruction as field
+from . import layout as at
+from .compile.units import inlined, part
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORDS
+from .memory import address_of, all_ones, shared_part
+
+_WORD_BITS = 5
+_LAST_BIT = (1 << _WORD_BITS) - 1
+_EVERY_BIT = 0xFFFFFFFF
+
+
+@inlined
+def note_range(noted, first, last):
+    """Note the grains from `first` to `last`."""
+    start, end = first >> _WORD_BITS, last >> _WORD_BITS
+    from_first = np.uint32((_EVERY_BIT << (first & _LAST_BIT)) & _EVERY_BIT)
+    to_last = np.uint32(_EVERY_BIT >> (_LAST_BIT - (last & _LAST_BIT)))
+    if start == end:
+        noted[start] |= np.uint32(from_first & to_last)
+        return
+    noted[start] |= from_first
+    for word in range(start + 1, end):
+        noted[word] = np.uint32(_EVERY_BIT)
+    noted[end] |= to_last
+
+
+@inlined
+def is_regular(addresses, step, lanes):
+    """Whether each lane's address is `step` after that of the lane before it."""
+    differs = np.uint32(0)
+    for lane in range(1, lanes):
+        differs = np.uint32(differs | (np.uint32(addresses[lane] - addresses[lane - 1]) ^ step))
+    return differs == 0
+
+
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, LONG)
+def note_accesses(regs, row, config, entry, noted, lanes):
+    """Note the units that the active lanes of an access store or load. `entry`: of its first unit."""
+    addresses, extra = regs[row[field.ADDRESS]], shared_part(regs, row)
+    masked, mask = row[field.MASK] >= 0, regs[max(row[field.MASK], np.int32(0))]
+    grains = entry[at.UNIT] // config[at.GRAIN]  # of a unit
+    size, every = entry[at.UNITS] * grains, (not masked) or all_ones(mask, lanes)
+    if every and is_regular(addresses, np.uint32(entry[at.UNITS]), lanes):
+        first = np.int64(np.uint32(addresses[at.FIRST_LANE] + extra))
+        last = first + (lanes - 1) * entry[at.UNITS]
+        if last <= np.int64(np.uint32(entry[at.LIMIT])):
+            note_range(noted, (entry[at.BASE] + first) * grains, (entry[at.BASE] + last) * grains + size - 1)
+            return
+    known = np.int64(-1)  # the last grain noted
+    for lane in range(lanes):
+        if masked and mask[lane] == 0:
+            continue
+        address, happens = address_of(addresses[lane], extra, entry)
+        first = (entry[at.BASE] + np.int64(address)) * grains
+        if happens and first != known:
+            note_range(noted, first, first + size - 1)
+            known = first
