@@ -139,7 +139,7 @@ class Template:
         first = self.counted.start
         self.tables = [Part(part[i].start - first, part[i].shape, part[i].kind) for i in counted]
         self.lists, self.state = [part[i] for i in lists], [part[i] for i in state]
-        self.begins_at_zero = slice(self.lists[0].start, self.size)  # in each part of a launch
+        self.begins_at_zero = slice(part[events].start, self.size)  # in each part of a launch
         self.configs, self.registers, self.workgroup_memory = part[configs], part[registers], part[workgroup_memory]
         self.snapshot = slice(headers[snapshot], ends[snapshot])
         self.clocks, self.watch_state = part[watch.clocks], part[watch.state]
