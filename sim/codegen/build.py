@@ -69,7 +69,9 @@ def build(
     passes = _needed(passes, rounding, probes)
     ready = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
     lanes = interleaved or workgroups_per_batch
-    return _finish(pipeline, ready, probes, lanes, passes=passes, interleaved=interleaved > 0)
+    program = _finish(pipeline, ready, probes, lanes, passes=passes, interleaved=interleaved > 0)
+    ready.discard()
+    return program
 
 
 def lowered(pipeline: Pipeline, **options: Any) -> Lowered:
