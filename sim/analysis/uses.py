@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from ..fast_dataclass import entity, frozen
@@ -124,15 +124,27 @@ def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Sequence[
 def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
     """Find the uses of all values that some effect depends on. `notes`: traced values are uses."""
     uses = count_uses(body, uniformity, notes=notes, passes=passes)
-    _Order(uses, uniformity).find_copies(body)
+    find_copies(uses, body, uniformity)
     return uses
 
 
-def count_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
-    """Find the same, except `copies` and `addresses`."""
+def count_uses(
+    body: Region,
+    uniformity: Uniformity,
+    *,
+    notes: bool = True,
+    passes: Passes = ALL,
+    inspects: Iterable[ir.Inspect] = (),
+) -> Uses:
+    """Find the same, except `copies` and `addresses`. Those of `inspects` become active whose value an effect needs."""
     uses = Uses(passes)
-    _Marker(uses, uniformity, notes).program(body)
+    _Marker(uses, uniformity, notes).program(body, inspects)
     return uses
+
+
+def find_copies(uses: Uses, body: Region, uniformity: Uniformity) -> None:
+    """Add `copies` and `addresses` to uses that are counted."""
+    _Order(uses, uniformity).find_copies(body)
 
 
 class _Marker:
@@ -141,9 +153,7 @@ class _Marker:
     def __init__(self, uses: Uses, uniformity: Uniformity, notes: bool) -> None:
         self._uses = uses
         self._uniformity = uniformity
-        self._skipped: set[type[ir.Item]] = {ir.Count}
-        if "dead" in uses.passes:
-            self._skipped |= {Value, ir.Pick}  # needed only where something needs them
+        self._skipped: set[type[ir.Item]] = {ir.Count, Value, ir.Pick}  # needed only where something needs them
         if not notes:
             self._skipped.add(ir.Note)
         # Writes to a variable that is never read are not needed, nor are the reads that only these writes need.
@@ -151,8 +161,22 @@ class _Marker:
         self._read: list[Slot] = []  # variables whose writes are still to be visited
         self._seen: set[int] = set()
 
-    def program(self, body: Region) -> None:
+    def program(self, body: Region, inspects: Iterable[ir.Inspect]) -> None:
         self.region(body)
+        self._writes_that_are_read()
+        for each in inspects:
+            each.active = each.result in self._uses.count
+            if each.active:
+                self._operands(each)
+        if "dead" not in self._uses.passes:
+            for item in ir.items_of(body):
+                if isinstance(item, Value):
+                    self.need(item, not item.uniform)
+                elif isinstance(item, ir.Pick):
+                    self.need(item.result, True)
+            self._writes_that_are_read()
+
+    def _writes_that_are_read(self) -> None:
         while self._read:
             for write in self._unread.pop(self._read.pop(), ()):
                 self._write(write)
@@ -180,10 +204,6 @@ class _Marker:
         match item:
             case ir.Set() | ir.Put():
                 return self._write(item)
-            case Value():
-                return self.need(item, not item.uniform)
-            case ir.Pick(result=result):
-                return self.need(result, True)
             case ir.If(then=then, orelse=orelse):
                 self.region(then)
                 self.region(orelse)
