@@ -12,7 +12,7 @@ from dataclasses import field
 
 from ..fast_dataclass import entity, frozen
 from ..ir import ir
-from ..ir.ir import Region, Slot, Value
+from ..ir.ir import Block, Region, Slot, Value
 from ..ir.passes import ALL, Passes
 from .lane_uniformity import Uniformity
 from .loop_nest import LoopNest
@@ -156,10 +156,12 @@ class _Marker:
         self._skipped: set[type[ir.Item]] = {ir.Count, Value, ir.Pick}  # needed only where something needs them
         if not notes:
             self._skipped.add(ir.Note)
-        # Writes to a variable that is never read are not needed, nor are the reads that only these writes need.
-        self._unread: dict[Slot, list[ir.Set | ir.Put]] = {}
-        self._read: list[Slot] = []  # variables whose writes are still to be visited
-        self._seen: set[int] = set()
+        # Writes to a variable that is never read are not needed, nor are the reads that only these writes need. A `Put`
+        # is one to the whole block.
+        self._unread: dict[Slot | Block, list[ir.Set | ir.Put]] = {}
+        self._read: list[Slot | Block] = []  # variables whose writes are still to be visited
+        self._read_blocks: set[Block | None] = set()
+        self._picked: set[Block] = set()
 
     def program(self, body: Region, inspects: Iterable[ir.Inspect]) -> None:
         self.region(body)
@@ -184,16 +186,13 @@ class _Marker:
     def _write(self, item: ir.Set | ir.Put) -> None:
         """Visit a write once its variable is known to be read; for a `Put`, any of its slots."""
         if isinstance(item, ir.Set):
-            if item.slot not in self._uses.slots:
-                self._unread.setdefault(item.slot, []).append(item)
-                return
-        elif self._uses.slots.isdisjoint(item.block.slots):
-            for slot in item.block.slots:
-                self._unread.setdefault(slot, []).append(item)
-            return
-        if id(item) not in self._seen:
-            self._seen.add(id(item))
+            variable, is_read = item.slot, item.slot in self._uses.slots
+        else:
+            variable, is_read = item.block, item.block in self._read_blocks
+        if is_read:
             self._operands(item)
+        else:
+            self._unread.setdefault(variable, []).append(item)
 
     def region(self, region: Region) -> None:
         for item in region.items:
@@ -238,7 +237,9 @@ class _Marker:
             if value.op == "get":
                 self._reads([value.imm])
             elif value.op == "pick":
-                self._reads(value.imm.block.slots)
+                if value.imm.block not in self._picked:
+                    self._picked.add(value.imm.block)
+                    self._reads(value.imm.block.slots)
                 waiting.append((value.imm.index, True))
             elif value.op != "result":
                 everywhere = not value.uniform
@@ -246,7 +247,10 @@ class _Marker:
                     waiting.append((argument, everywhere))
 
     def _reads(self, slots: list[Slot]) -> None:
-        self._read += [slot for slot in slots if slot in self._unread]
+        """Note a read of slots of one block."""
+        block = slots[0].block
+        self._read += [each for each in (*slots, block) if each in self._unread]
+        self._read_blocks.add(block)
         self._uses.slots.update(slots)
 
 

@@ -18,12 +18,12 @@ Touched = dict[Ins, list[Reg]]  # the registers of each instruction of a block
 
 def drop_copies(code: Code) -> None:
     """Let the instruction that computes a copied value write the register that it is copied to."""
-    if not any(ins.op == op.COPY for ins in code.instructions):
+    if not any(_copies_a_value(ins) for ins in code.instructions):
         return
     uses = uses_of(code)
 
     def without(block: list[Ins]) -> list[Ins]:
-        copies = [ins for ins in block if ins.op == op.COPY]
+        copies = [ins for ins in block if _copies_a_value(ins)]
         touched = {ins: ins.registers() for ins in block} if copies else {}
         for copy in copies:
             if _is_needless(block, copy, uses, touched):
@@ -31,6 +31,11 @@ def drop_copies(code: Code) -> None:
         return block
 
     rewrite_blocks(code, without)
+
+
+def _copies_a_value(ins: Ins) -> bool:
+    """Whether an instruction copies a register that is neither fixed nor a part of another."""
+    return ins.op == op.COPY and isinstance(ins.a, Reg) and not ins.a.fixed and ins.a.of is None
 
 
 def _is_needless(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) -> bool:
