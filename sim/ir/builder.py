@@ -229,7 +229,7 @@ class Builder:
 
     def set(self, slot: Slot, value: Value) -> None:
         self.here.items.append(Set(slot, value, self.span))
-        self._change(slot)
+        self.changed((slot,))
         if self._forwards:
             self._known_in(self.here)["get", slot, self._version] = value
 
@@ -249,13 +249,11 @@ class Builder:
 
     def changed(self, slots: Iterable[Slot]) -> None:
         """Make later reads of `slots`, in this region, new values."""
+        versions, changes, here = self._versions, self._changes, self.here
         for slot in slots:
-            self._change(slot)
-
-    def _change(self, slot: Slot) -> None:
-        self._version += 1
-        self._changes.append((slot, self._versions.get(slot)))
-        self._versions[slot] = (self._version, self.here)
+            self._version += 1
+            changes.append((slot, versions.get(slot)))
+            versions[slot] = (self._version, here)
 
     @property
     def changes(self) -> int:

@@ -60,8 +60,6 @@ def simplify(builder: Maker, name: str, args: tuple[Value, ...]) -> Value | None
 
 # Operations with a power of two on the right.
 _BY_POWERS: dict[str, Callable[[Maker, Value, int], Value]] = {
-    "div_u32": lambda builder, left, power: builder.op(
-        "shr_u32", left, builder.const("u32", power.bit_length() - 1)
-    ),
+    "div_u32": lambda builder, left, power: builder.op("shr_u32", left, builder.const("u32", power.bit_length() - 1)),
     "rem_u32": lambda builder, left, power: builder.op("and_u32", left, builder.const("u32", power - 1)),
 }
