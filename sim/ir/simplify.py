@@ -24,17 +24,27 @@ _INTEGERS = ("i32", "u32")
 _COMMUTATIVE = frozenset(
     f"{stem}_{kind}" for stem in ("add", "mul", "and", "or", "xor", "eq", "ne") for kind in (*_INTEGERS, "bool")
 )
-# Operations, and the constants on the right with which they give their left operand, or zero.
-_LEFT = {
-    **dict.fromkeys([f"{stem}_{kind}" for stem in ("add", "sub", "or", "xor", "shl", "shr") for kind in _INTEGERS], 0),
-    **dict.fromkeys([f"{stem}_{kind}" for stem in ("mul", "div") for kind in _INTEGERS], 1),
-    **dict.fromkeys([f"and_{kind}" for kind in _INTEGERS], 0xFFFFFFFF),
-    "and_bool": 1,
-    "or_bool": 0,
+# (integer operation without its kind, constant on the right) -> "left" (the left operand) or "zero"
+_RIGHT = {
+    ("add", 0): "left",
+    ("sub", 0): "left",
+    ("mul", 1): "left",
+    ("mul", 0): "zero",
+    ("div", 1): "left",
+    ("or", 0): "left",
+    ("xor", 0): "left",
+    ("and", 0): "zero",
+    ("and", 0xFFFFFFFF): "left",
+    ("shl", 0): "left",
+    ("shr", 0): "left",
 }
-_ZERO = {
-    **dict.fromkeys([f"{stem}_{kind}" for stem in ("mul", "and") for kind in _INTEGERS], 0),
-    "and_bool": 0,
+# The same by the whole name, which needs no splitting, and those of bool.
+_VERDICTS = {
+    **{(f"{stem}_{kind}", right): verdict for (stem, right), verdict in _RIGHT.items() for kind in _INTEGERS},
+    ("and_bool", 1): "left",
+    ("and_bool", 0): "zero",
+    ("or_bool", 0): "left",
+    ("or_bool", 1): "one",
 }
 
 
@@ -47,12 +57,11 @@ def simplify(builder: Maker, name: str, args: tuple[Value, ...]) -> Value | None
     if right.op != "const":
         return builder.op(name, right, left) if left.op == "const" and name in _COMMUTATIVE else None
     number = right.imm
-    if _LEFT.get(name) == number:
+    verdict = _VERDICTS.get((name, number))
+    if verdict == "left":
         return left
-    if _ZERO.get(name) == number:
-        return builder.const(left.kind, 0)
-    if name == "or_bool":
-        return builder.const("bool", number)
+    if verdict is not None:
+        return builder.const(left.kind, 0 if verdict == "zero" else 1)
     if name in _BY_POWERS and number and not number & (number - 1):
         return _BY_POWERS[name](builder, left, number)
     return None
