@@ -4,8 +4,8 @@
 - `frozen`: a value. Compared by its fields; a type checker refuses assignments to them.
 - `sealed`: a `frozen` value that users hold. Assignments raise `FrozenInstanceError` at run time, too.
 
-Use `NamedTuple` where the record must be a tuple: Numba compiles it, a call unpacks it, or the lexer makes one for
-each token. Use `dataclass` only for `Counters` and `Site`, rows that users hold, mutable and compared by value.
+Use `NamedTuple` where the record must be a tuple: Numba compiles it, or a call unpacks it. Use `dataclass` only for
+`Counters` and `Site`, rows that users hold, mutable and compared by value.
 
 A `dataclass` generates and compiles six functions when the class is defined: 310 µs for `dataclass(frozen=True)` on
 CPython 3.11, against 20 µs here. `sim` alone has over 200 records, which makes 60 ms at the start of every command; a

@@ -14,7 +14,7 @@ from dataclasses import field
 from ..fast_dataclass import entity
 from ..ir import ir
 from ..ir.access import Access
-from ..ir.ir import Region, Slot, Value
+from ..ir.ir import Block, Region, Slot, Value
 from ..ir.passes import ALL, Passes
 
 _SHARED_INPUTS = frozenset(("grid_x", "grid_y", "grid_z", "subgroup_size", "subgroup_count"))
@@ -64,6 +64,7 @@ class _Walk:
         self._mask = self._masks = 0
         self._relied: set[Slot] = set()  # uniform variables that were read
         self._declared: dict[Slot, int] = {}
+        self._wholes: dict[tuple[Block, int], bool] = {}  # whether all of a block was declared under a mask
         self._bodies: dict[int, int] = {}  # Loop or Scope -> mask of its body
 
     def region(self, region: Region) -> set[Leavable]:
@@ -79,11 +80,11 @@ class _Walk:
     def _item(self, item: ir.Item) -> set[Leavable]:
         match item:
             case ir.Set(slot=slot, value=value):
-                self._write(item, [slot], value.uniform)
+                self._write(item, slot, value.uniform)
             case ir.Put(block=block):
-                self._write(item, block.slots, False)
+                self._access_lanes(item, block)
             case ir.Pick(result=result, block=block):
-                self._write(item, block.slots, False)  # each lane may pick another row, so every lane needs its own
+                self._access_lanes(item, block)  # each lane may pick another row, so every lane needs its own
                 result.uniform = False
             case ir.Load(results=results):
                 for result in results:
@@ -116,18 +117,29 @@ class _Walk:
             case _:
                 return True
 
-    def _write(self, item: ir.Set | ir.Put | ir.Pick, slots: list[Slot], uniform: bool) -> None:
-        whole = True
-        for slot in slots:
-            if self._declared.setdefault(slot, self._mask) != self._mask:
-                whole = False
-                break
+    def _write(self, item: ir.Set, slot: Slot, uniform: bool) -> None:
+        whole = self._declared.setdefault(slot, self._mask) == self._mask
         if whole:
             self.found.whole.add(id(item))
-        for slot in slots:
-            if slot.uniform and not (whole and uniform):
-                slot.uniform = False
-                self.changed |= slot in self._relied
+        if slot.uniform and not (whole and uniform):
+            self._refute(slot)
+
+    def _access_lanes(self, item: ir.Put | ir.Pick, block: Block) -> None:
+        """Access another row of a variable in each lane."""
+        key = block, self._mask
+        if (whole := self._wholes.get(key)) is None:
+            whole = self._wholes[key] = all(
+                self._declared.setdefault(slot, self._mask) == self._mask for slot in block.slots
+            )
+            for slot in block.slots:
+                if slot.uniform:
+                    self._refute(slot)
+        if whole:
+            self.found.whole.add(id(item))
+
+    def _refute(self, slot: Slot) -> None:
+        slot.uniform = False
+        self.changed |= slot in self._relied
 
     def _loads_uniform(self, load: ir.Load) -> bool:
         same_address = load.address is None or load.address.uniform

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from ..fast_dataclass import entity, frozen
 from ..ir import ir
-from ..ir.ir import Region, Slot, Value
+from ..ir.ir import Block, Region, Slot, Value
 from ..ir.passes import ALL, Passes
 from .lane_uniformity import Uniformity
 from .loop_nest import LoopNest
@@ -124,15 +124,27 @@ def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Sequence[
 def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
     """Find the uses of all values that some effect depends on. `notes`: traced values are uses."""
     uses = count_uses(body, uniformity, notes=notes, passes=passes)
-    _Order(uses, uniformity).find_copies(body)
+    find_copies(uses, body, uniformity)
     return uses
 
 
-def count_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
-    """Find the same, except `copies` and `addresses`."""
+def count_uses(
+    body: Region,
+    uniformity: Uniformity,
+    *,
+    notes: bool = True,
+    passes: Passes = ALL,
+    inspects: Iterable[ir.Inspect] = (),
+) -> Uses:
+    """Find the same, except `copies` and `addresses`. Those of `inspects` become active whose value an effect needs."""
     uses = Uses(passes)
-    _Marker(uses, uniformity, notes).program(body)
+    _Marker(uses, uniformity, notes).program(body, inspects)
     return uses
+
+
+def find_copies(uses: Uses, body: Region, uniformity: Uniformity) -> None:
+    """Add `copies` and `addresses` to uses that are counted."""
+    _Order(uses, uniformity).find_copies(body)
 
 
 class _Marker:
@@ -141,18 +153,32 @@ class _Marker:
     def __init__(self, uses: Uses, uniformity: Uniformity, notes: bool) -> None:
         self._uses = uses
         self._uniformity = uniformity
-        self._skipped: set[type[ir.Item]] = {ir.Count}
-        if "dead" in uses.passes:
-            self._skipped |= {Value, ir.Pick}  # needed only where something needs them
+        self._skipped: set[type[ir.Item]] = {ir.Count, Value, ir.Pick}  # needed only where something needs them
         if not notes:
             self._skipped.add(ir.Note)
-        # Writes to a variable that is never read are not needed, nor are the reads that only these writes need.
-        self._unread: dict[Slot, list[ir.Set | ir.Put]] = {}
-        self._read: list[Slot] = []  # variables whose writes are still to be visited
-        self._seen: set[int] = set()
+        # Writes to a variable that is never read are not needed, nor are the reads that only these writes need. A `Put`
+        # is one to the whole block.
+        self._unread: dict[Slot | Block, list[ir.Set | ir.Put]] = {}
+        self._read: list[Slot | Block] = []  # variables whose writes are still to be visited
+        self._read_blocks: set[Block | None] = set()
+        self._picked: set[Block] = set()
 
-    def program(self, body: Region) -> None:
+    def program(self, body: Region, inspects: Iterable[ir.Inspect]) -> None:
         self.region(body)
+        self._writes_that_are_read()
+        for each in inspects:
+            each.active = each.result in self._uses.count
+            if each.active:
+                self._operands(each)
+        if "dead" not in self._uses.passes:
+            for item in ir.items_of(body):
+                if isinstance(item, Value):
+                    self.need(item, not item.uniform)
+                elif isinstance(item, ir.Pick):
+                    self.need(item.result, True)
+            self._writes_that_are_read()
+
+    def _writes_that_are_read(self) -> None:
         while self._read:
             for write in self._unread.pop(self._read.pop(), ()):
                 self._write(write)
@@ -160,16 +186,13 @@ class _Marker:
     def _write(self, item: ir.Set | ir.Put) -> None:
         """Visit a write once its variable is known to be read; for a `Put`, any of its slots."""
         if isinstance(item, ir.Set):
-            if item.slot not in self._uses.slots:
-                self._unread.setdefault(item.slot, []).append(item)
-                return
-        elif self._uses.slots.isdisjoint(item.block.slots):
-            for slot in item.block.slots:
-                self._unread.setdefault(slot, []).append(item)
-            return
-        if id(item) not in self._seen:
-            self._seen.add(id(item))
+            variable, is_read = item.slot, item.slot in self._uses.slots
+        else:
+            variable, is_read = item.block, item.block in self._read_blocks
+        if is_read:
             self._operands(item)
+        else:
+            self._unread.setdefault(variable, []).append(item)
 
     def region(self, region: Region) -> None:
         for item in region.items:
@@ -180,10 +203,6 @@ class _Marker:
         match item:
             case ir.Set() | ir.Put():
                 return self._write(item)
-            case Value():
-                return self.need(item, not item.uniform)
-            case ir.Pick(result=result):
-                return self.need(result, True)
             case ir.If(then=then, orelse=orelse):
                 self.region(then)
                 self.region(orelse)
@@ -218,7 +237,9 @@ class _Marker:
             if value.op == "get":
                 self._reads([value.imm])
             elif value.op == "pick":
-                self._reads(value.imm.block.slots)
+                if value.imm.block not in self._picked:
+                    self._picked.add(value.imm.block)
+                    self._reads(value.imm.block.slots)
                 waiting.append((value.imm.index, True))
             elif value.op != "result":
                 everywhere = not value.uniform
@@ -226,7 +247,10 @@ class _Marker:
                     waiting.append((argument, everywhere))
 
     def _reads(self, slots: list[Slot]) -> None:
-        self._read += [slot for slot in slots if slot in self._unread]
+        """Note a read of slots of one block."""
+        block = slots[0].block
+        self._read += [each for each in (*slots, block) if each in self._unread]
+        self._read_blocks.add(block)
         self._uses.slots.update(slots)
 
 

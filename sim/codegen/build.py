@@ -16,7 +16,7 @@ from ..analysis.lane_uniformity import Uniformity, find_uniformity
 from ..analysis.order_dependent_atomics import find_order_dependent_atomics
 from ..analysis.tabulate import tabulate
 from ..analysis.tail_lanes import find_tail_lanes
-from ..analysis.uses import count_uses, find_uses
+from ..analysis.uses import Uses, count_uses, find_copies
 from ..analysis.workgroup_equivalence import Comparison
 from ..fast_dataclass import frozen
 from ..instrument.shadows import Shadow, mark_stores
@@ -67,9 +67,13 @@ def build(
     any. `trace`: the name of a variable to trace. `policy`: what indices out of bounds do (clamp, zero or wrap).
     `poisoned`: see `lower`. `passes`: those that are on."""
     passes = _needed(passes, rounding, probes)
-    ready = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
-    lanes = interleaved or workgroups_per_batch
-    return _finish(pipeline, ready, probes, lanes, passes=passes, interleaved=interleaved > 0)
+    ready, facts = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
+    if interleaved:
+        program = _finish(pipeline, ready, probes, interleaved, passes=passes, interleaved=True)
+    else:
+        program = _finish(pipeline, ready, probes, workgroups_per_batch, passes=passes, facts=facts)
+    ready.discard()
+    return program
 
 
 def lowered(pipeline: Pipeline, **options: Any) -> Lowered:
@@ -117,8 +121,11 @@ def draft(
 ) -> Draft:
     """Lower a pipeline, with the same arguments as `build`."""
     passes = _needed(passes, rounding, probes)
-    ready = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
+    ready, _ = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
     return Draft(pipeline, ready, probes, passes, workgroups_per_batch)
+
+
+_Facts = tuple[Uniformity, Uses]  # without `copies` and `addresses`
 
 
 def _needed(passes: Passes, rounding: Rounding, probes: frozenset[str]) -> Passes:
@@ -135,11 +142,11 @@ def _probed(
     policy: str,
     passes: Passes,
     poisoned: frozenset[int] = frozenset(),
-) -> Lowered:
+) -> tuple[Lowered, _Facts | None]:
+    """Lower a pipeline for these probes. Returns the facts about the result as well, if they had to be found."""
     lowered = _lowered(
         pipeline,
         rounding,
-        workgroups_per_batch,
         policy=policy,
         checks="bounds" in probes,
         inspects="nan" in probes,
@@ -148,15 +155,16 @@ def _probed(
         poisoned=poisoned,
         widens="components" in probes,
     )
-    if "nan" in probes:
-        uses = count_uses(lowered.body, Uniformity())  # what is needed at all, in whatever lanes
-        for each in lowered.inspects:  # values that are no longer computed have no check
-            each.active = each.result in uses.count
-    elif "combine" in passes and not rounding.contracts and has_products(lowered.body):
-        uniformity = _uniformity(lowered, workgroups_per_batch, passes)
-        combine(lowered.body, count_uses(lowered.body, uniformity, passes=passes))
+    inspects = lowered.inspects if "nan" in probes else []
+    combines = "nan" not in probes and "combine" in passes and not rounding.contracts and has_products(lowered.body)
+    if not (inspects or combines):
+        return lowered, None
+    uniformity = _uniformity(lowered, workgroups_per_batch, passes)
+    uses = count_uses(lowered.body, uniformity, passes=passes, inspects=inspects)
+    if combines:
+        combine(lowered.body, uses)
         checked(lowered)
-    return lowered
+    return lowered, (uniformity, uses)
 
 
 def build_with_bounds(
@@ -165,7 +173,7 @@ def build_with_bounds(
     """Build a program that also computes error bounds. Returns it with how to read them (see `Instrumented`)."""
     from ..instrument.error_bounds import add_error_bounds  # few runs need it
 
-    lowered = _lowered(pipeline, rounding, workgroups_per_batch, fold_floats=False, policy=policy)
+    lowered = _lowered(pipeline, rounding, fold_floats=False, policy=policy)
     instrumented = add_error_bounds(lowered, subnormal, _filtered(pipeline), prod(pipeline.workgroup_size))
     checked(lowered)
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, instrumented.shadows), instrumented
@@ -175,7 +183,7 @@ def build_with_sites(
     pipeline: Pipeline, *, rounding: Rounding, workgroups_per_batch: int, policy: str
 ) -> tuple[Program, list[Shadow]]:
     """Build a program that also leaves, in the shadow of each element of a buffer, 1 + the site that stored it last."""
-    lowered = _lowered(pipeline, rounding, workgroups_per_batch, policy=policy)
+    lowered = _lowered(pipeline, rounding, policy=policy)
     shadows = mark_stores(lowered)
     checked(lowered)
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, shadows), shadows
@@ -200,7 +208,6 @@ def build_with_steps(pipeline: Pipeline, *, rounding: Rounding, policy: str) -> 
 def _lowered(
     pipeline: Pipeline,
     rounding: Rounding,
-    workgroups_per_batch: int,
     *,
     policy: str,
     checks: bool = False,
@@ -246,9 +253,14 @@ def _finish(
     *,
     passes: Passes = ALL,
     interleaved: bool = False,
+    facts: _Facts | None = None,
 ) -> Program:
-    uniformity = _uniformity(lowered, workgroups_per_batch, passes)
-    uses = find_uses(lowered.body, uniformity, passes=passes)
+    """Generate code. `facts`: those about the program as it is, if they are known."""
+    if facts is None:
+        uniformity = _uniformity(lowered, workgroups_per_batch, passes)
+        facts = uniformity, count_uses(lowered.body, uniformity, passes=passes)
+    uniformity, uses = facts
+    find_copies(uses, lowered.body, uniformity)
     tail_lanes = find_tail_lanes(lowered.body, uniformity, passes)
     emitted = probes | {"meets"} if interleaved else probes
     if not has_storage_atomics(lowered.sites.rows):  # else one thread runs it

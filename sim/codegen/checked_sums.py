@@ -65,12 +65,13 @@ def _rounded_twice(rows: list[Ins], uses: Callable[[], Counter[Reg]]) -> Ins | N
     if (
         (product.op, total.op) != (_MUL, _ADD)
         or not isinstance(product.dest, Reg)
-        or uses()[product.dest] != len(rows)
         or (total.a is product.dest) == (total.b is product.dest)
     ):
         return None
     adjacent = first.mask == second.mask and isinstance(first.x, int) and second.x == first.x + 1
     if not (_is_check_of(first, product) and _is_check_of(second, total) and adjacent):
+        return None
+    if uses()[product.dest] != len(rows):
         return None
     kind, other = (op.PRODUCT_FIRST, total.b) if total.a is product.dest else (op.PRODUCT_LAST, total.a)
     return replace(first, op=op.CHECKED, dest=total.dest, c=other, e=kind)

@@ -25,6 +25,8 @@ from ..wgsl.source import Span
 from .operands import Operands
 from .virtual_registers import Field, Ins, Label, Reg
 
+EmitRegion = Callable[[Region], None]
+
 
 @entity
 class _Enclosing:
@@ -50,7 +52,8 @@ class _Enclosing:
 
 
 class ControlFlow:
-    """Emits constructs. `mask` is that of the present position; `region` emits what is inside a construct."""
+    """Emits constructs. `mask` is that of the present position. `region`, where a method takes it, emits what is inside
+    a construct."""
 
     def __init__(
         self,
@@ -59,7 +62,6 @@ class ControlFlow:
         tail_lanes: TailLanes,
         spans: dict[int, Span],
         has_atomics: bool,
-        region: Callable[[Region], None],
     ) -> None:
         self.mask: Reg | None = None
         self.waits = False  # a loop waits for other workgroups
@@ -70,7 +72,6 @@ class ControlFlow:
         self._tail_lanes = tail_lanes
         self._spans = spans
         self._has_atomics = has_atomics
-        self._region = region
         self._enclosing: list[_Enclosing] = []
         self._level = 0
 
@@ -144,42 +145,42 @@ class ControlFlow:
 
     # ---- constructs ----
 
-    def branch(self, item: ir.If) -> None:
+    def branch(self, item: ir.If, region: EmitRegion) -> None:
         if id(item) in self._uniformity.divergent:
-            self._divergent_branch(item)
+            self._divergent_branch(item, region)
             return
         outer, level = self.mask, self._level
         orelse, end = Label(), Label()
         self._jump(Ins(op.JUMP_ZERO, b=self._operands.lane0(item.condition)), orelse)
-        self._region(item.then)
+        region(item.then)
         self.mask = outer
         if item.orelse.items:
             self._jump(Ins(op.JUMP), end)
             self._level = level
             self._place(orelse, level)
-            self._region(item.orelse)
+            region(item.orelse)
             self.mask = outer
             self._place(end, level)
         else:
             self._place(orelse, level)
 
-    def _divergent_branch(self, item: ir.If) -> None:
+    def _divergent_branch(self, item: ir.If, region: EmitRegion) -> None:
         """Emit both arms, one after the other, each under its mask."""
         outer, level = self.mask, self._level
         orelse, end = Label(), Label()
         condition = self._operands.all_lanes(item.condition)
         self.mask = condition if outer is None else self._intersect(outer, condition)
         self._jump_unless_any(self.mask, orelse, id(item.then) in self._tail_lanes.inside)
-        self._region(item.then)
+        region(item.then)
         self._place(orelse, level)
         if item.orelse.items:
             self.mask = self._complement(item.condition, outer)
             self._jump_unless_any(self.mask, end, id(item.orelse) in self._tail_lanes.inside)
-            self._region(item.orelse)
+            region(item.orelse)
             self._place(end, level)
         self.mask = outer
 
-    def loop(self, loop: ir.Loop) -> None:
+    def loop(self, loop: ir.Loop, region: EmitRegion) -> None:
         outer, level = self.mask, self._level
         next_, top = Label(), Label()
         loop_ = _Enclosing(loop, Label(), next_)
@@ -192,7 +193,7 @@ class ControlFlow:
         self._enclosing.append(loop_)
         start = self._code.here
         self._place(top, own)
-        self._region(loop.header)
+        region(loop.header)
         self._restore(own)
         if loop.condition is not None:
             self._stay_if(loop.condition, loop_)
@@ -200,10 +201,10 @@ class ControlFlow:
             self._jump_unless_any(loop_.inside, loop_.exit, narrow and own > level, own)
         if id(loop) in self._uniformity.skipping:
             loop_.iterating = self.mask = self.copy_of_mask()
-        self._region(loop.body)
+        region(loop.body)
         self._place(next_, own)
         self.mask = loop_.inside or outer
-        self._region(loop.continuing)
+        region(loop.continuing)
         self._restore(own)
         if loop.break_if is not None:
             self._leave_if(loop.break_if, loop_)
@@ -235,13 +236,13 @@ class ControlFlow:
             assert loop.inside is not None
             self._clear(loop.inside, self._operands.all_lanes(condition))
 
-    def scope(self, scope: ir.Scope) -> None:
+    def scope(self, scope: ir.Scope, region: EmitRegion) -> None:
         outer, level = self.mask, self._level
         scope_ = _Enclosing(scope, Label())
         if id(scope) in self._uniformity.divergent:
             scope_.inside = self.mask = self.copy_of_mask()
         self._enclosing.append(scope_)
-        self._region(scope.body)
+        region(scope.body)
         self._place(scope_.exit, level)
         self._enclosing.pop()
         self.mask = outer

@@ -8,6 +8,8 @@ one is neither read nor written from the computation to the copy, nor written fr
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 
 from ..machine import opcodes as op
 from .basic_blocks import rewrite_blocks, uses_of, written
@@ -18,22 +20,27 @@ Touched = dict[Ins, list[Reg]]  # the registers of each instruction of a block
 
 def drop_copies(code: Code) -> None:
     """Let the instruction that computes a copied value write the register that it is copied to."""
-    if not any(ins.op == op.COPY for ins in code.instructions):
+    if not any(_copies_a_value(ins) for ins in code.instructions):
         return
-    uses = uses_of(code)
+    uses = cache(lambda: uses_of(code))  # few programs need them
 
     def without(block: list[Ins]) -> list[Ins]:
-        copies = [ins for ins in block if ins.op == op.COPY]
+        copies = [ins for ins in block if _copies_a_value(ins)]
         touched = {ins: ins.registers() for ins in block} if copies else {}
         for copy in copies:
             if _is_needless(block, copy, uses, touched):
-                block = _renamed(block, copy, uses, touched)
+                block = _renamed(block, copy, uses(), touched)
         return block
 
     rewrite_blocks(code, without)
 
 
-def _is_needless(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) -> bool:
+def _copies_a_value(ins: Ins) -> bool:
+    """Whether an instruction copies a register that is neither fixed nor a part of another."""
+    return ins.op == op.COPY and isinstance(ins.a, Reg) and not ins.a.fixed and ins.a.of is None
+
+
+def _is_needless(block: list[Ins], copy: Ins, uses: Callable[[], Counter[Reg]], touched: Touched) -> bool:
     """Whether a copied value lives in this block only, and its new register is free from its computation to its last
     use."""
     old, new = copy.a, copy.dest
@@ -42,7 +49,7 @@ def _is_needless(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touch
     places = [i for i, ins in enumerate(block) if old in touched[ins]]
     users = [block[i] for i in places]
     first, here = users[0], block.index(copy)
-    if len(places) != uses[old] or first.dest is not old or any(ins.dest is old for ins in users[1:]):
+    if first.dest is not old or any(ins.dest is old for ins in users[1:]):
         return False
     if not _computes(first) or (first.mask == 1) != (copy.mask == 1):
         return False
@@ -50,7 +57,9 @@ def _is_needless(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touch
         return False
     whole = new.of or new
     before, after = block[places[0] + 1 : here], block[here + 1 : places[-1]]
-    return not any(whole in touched[ins] for ins in before) and not any(whole in written(ins) for ins in after)
+    if any(whole in touched[ins] for ins in before) or any(whole in written(ins) for ins in after):
+        return False
+    return len(places) == uses()[old]
 
 
 def _computes(ins: Ins) -> bool:

@@ -43,7 +43,7 @@ class Emitter:
         self.code = Code()
         self.operands = Operands(self.code, uses, accesses, workgroups_per_batch)
         has_atomics = any(site.kind == "atomic" for site in sites)
-        self.flow = ControlFlow(self.operands, uniformity, tail_lanes, lowered.spans, has_atomics, self._region)
+        self.flow = ControlFlow(self.operands, uniformity, tail_lanes, lowered.spans, has_atomics)
         merged = find_merged_accesses(lowered.body, accesses) if "merged" in probes else {}
         self.probes = ProbeEmitter(self.operands, self.flow, ProbePlan(probes, accesses, merged), sites)
         self._accesses, self._sites, self._spans = accesses, sites, lowered.spans
@@ -99,11 +99,11 @@ class Emitter:
             case ir.Inspect(active=True):
                 self.probes.check(item)
             case ir.If():
-                self.flow.branch(item)
+                self.flow.branch(item, self._region)
             case ir.Loop():
-                self.flow.loop(item)
+                self.flow.loop(item, self._region)
             case ir.Scope():
-                self.flow.scope(item)
+                self.flow.scope(item, self._region)
             case ir.Jump():
                 self.flow.leave(item)
             case ir.Collective():

@@ -45,7 +45,8 @@ def contract(lowered: Lowered, uses: Uses) -> None:
 
 
 def combine(body: Region, uses: Uses) -> None:
-    """Make one instruction of each f32 product and the only sum that uses it, unless a sign changes."""
+    """Make one instruction of each f32 product and the only sum that uses it, unless a sign changes; `uses` stays
+    true."""
     sums = [item for item in ir.items_of(body) if _is_sum(item, uses)]
     added = _times_added(sums, uses)
     for value in sums:
@@ -55,6 +56,8 @@ def combine(body: Region, uses: Uses) -> None:
             used_once = added[term] == uses.count[term] == 1
             if term.op == "mul_f32" and used_once and term.uniform == value.uniform:
                 value.op, value.args = "mad_f32", (*term.args, other)
+                del uses.count[term]
+                uses.in_all_lanes.discard(term)
                 break
 
 

@@ -53,16 +53,21 @@ class Ins:
 
     def registers(self) -> list[Reg]:
         """Return the registers it touches; for a part of a register, the whole."""
-        fields = (self.dest, self.a, self.b, self.c, self.e, self.mask, self.x)
-        return [each.of or each for each in fields if isinstance(each, Reg)]
+        found: list[Reg] = []
+        for each in (self.dest, self.a, self.b, self.c, self.e, self.mask, self.x):
+            if isinstance(each, Reg):
+                found.append(each.of or each)
+        return found
 
-    def encode(self) -> tuple[int, ...]:
+    def encode(self) -> list[int]:
         """Return the row of the program. Every register must have its row."""
-        return (self.op, *[_row(f) if isinstance(f, Reg) else f for f in self.fields()])
-
-
-def _row(reg: Reg) -> int:
-    return reg.row if reg.of is None else reg.of.row + reg.row
+        row = [self.op]
+        for each in self.fields():
+            if isinstance(each, Reg):
+                row.append(each.row if each.of is None else each.of.row + each.row)
+            else:
+                row.append(each)
+        return row
 
 
 @entity

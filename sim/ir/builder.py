@@ -47,8 +47,10 @@ class Builder:
         self.here = self.root
         self.slots: list[Slot] = []
         self.span: Span | None = None
-        self._fold_floats = fold_floats
-        self._passes = passes
+        self._folds, self._fold_floats = "fold" in passes, fold_floats
+        self._simplifies, self._limits = "simplify" in passes, "ranges" in passes
+        self._numbers, self._forwards = "number" in passes, "forward" in passes
+        self.hoists = "place" in passes  # whether it hoists loop-invariant values
         self._identity = identity
         self._extends = False
         self._last_id = 0
@@ -73,11 +75,6 @@ class Builder:
         builder._last_id = other.last_id
         return builder
 
-    @property
-    def hoists(self) -> bool:
-        """Whether it hoists loop-invariant values."""
-        return "place" in self._passes
-
     # ---- values ----
 
     def const(self, kind: str, value: float) -> Value:
@@ -98,15 +95,15 @@ class Builder:
         for argument in args:
             if argument.op == "const":
                 constants += 1
-        if constants == len(args) and "fold" in self._passes and (self._fold_floats or not _has_floats(name)):
+        if constants == len(args) and self._folds and (self._fold_floats or not _has_floats(name)):
             return self._folded(name, args)
         simpler = None if self._identity is None else self._identity(name, args)
         if simpler is None and constants:
-            if "simplify" in self._passes:
+            if self._simplifies:
                 simpler = simplify(self, name, args)
-            if simpler is None and "ranges" in self._passes:
+            if simpler is None and self._limits:
                 simpler = within(name, args)
-        return self.computed(name, *args) if simpler is None else simpler
+        return self._value(name, args, OPS[name].result, self._home(args)) if simpler is None else simpler
 
     def _folded(self, name: str, args: tuple[Value, ...]) -> Value:
         return self._bits(OPS[name].result, _fold(name, *[a.imm for a in args]))
@@ -132,7 +129,7 @@ class Builder:
         """Load consecutive units of memory that no invocation writes, once per address."""
         home = self._home(() if address is None else (address,))
         keys = [("load", access, address, unit, kind) for unit in range(count)]
-        found = [self._find(key, home) for key in keys] if "number" in self._passes else []
+        found = [self._find(key, home) for key in keys] if self._numbers else []
         if found and all(v is not None for v in found):
             return [v for v in found if v is not None]
         results = [self._new("result", (), kind, home) for _ in range(count)]
@@ -142,11 +139,10 @@ class Builder:
 
     def _value(self, op: str, args: tuple[Value, ...], kind: str, home: Region, imm: Any = None) -> Value:
         key = (op, args, imm, kind)
-        found = self._find(key, home) if "number" in self._passes else None
-        if found is not None:
+        if self._numbers and (found := self._find(key, home)) is not None:
             return found
-        value = self._new(op, args, kind, home, imm)
-        self._known_in(home)[key] = value
+        self._last_id += 1
+        value = self._known_in(home)[key] = Value(op, args, kind, home, imm, self._last_id, False, self.span)
         if home is self.root and self._extends and not args:
             home.items.insert(0, value)
         else:
@@ -159,7 +155,10 @@ class Builder:
 
     def _known_in(self, region: Region) -> dict[Any, Value]:
         """The values built in a region, by what they compute."""
-        return self._known.setdefault(region, {})
+        known = self._known.get(region)
+        if known is None:
+            known = self._known[region] = {}
+        return known
 
     def _find(self, key: Any, home: Region) -> Value | None:
         """An equal value that is computed wherever `here` runs."""
@@ -178,7 +177,7 @@ class Builder:
 
     def _home(self, args: Iterable[Value]) -> Region:
         """The region to compute a value of these arguments in: outside every loop that does not change it."""
-        if "place" not in self._passes:
+        if not self.hoists:
             return self.here
         depth = 0
         for argument in args:
@@ -230,8 +229,8 @@ class Builder:
 
     def set(self, slot: Slot, value: Value) -> None:
         self.here.items.append(Set(slot, value, self.span))
-        self._change(slot)
-        if "forward" in self._passes:
+        self.changed((slot,))
+        if self._forwards:
             self._known_in(self.here)["get", slot, self._version] = value
 
     def pick(self, block: Block, index: Value) -> Value:
@@ -250,13 +249,11 @@ class Builder:
 
     def changed(self, slots: Iterable[Slot]) -> None:
         """Make later reads of `slots`, in this region, new values."""
+        versions, changes, here = self._versions, self._changes, self.here
         for slot in slots:
-            self._change(slot)
-
-    def _change(self, slot: Slot) -> None:
-        self._version += 1
-        self._changes.append((slot, self._versions.get(slot)))
-        self._versions[slot] = (self._version, self.here)
+            self._version += 1
+            changes.append((slot, versions.get(slot)))
+            versions[slot] = (self._version, here)
 
     @property
     def changes(self) -> int:

@@ -22,3 +22,12 @@ class Lowered:
     spans: dict[int, Span]  # of loops, branches and conversions, by identity
     inspects: list[ir.Inspect]
     points: list[Point]
+
+    def discard(self) -> None:
+        """Empty the body, once nothing needs it any more: its memory is free at once, without a garbage collection.
+
+        A region holds its values, and a value its region."""
+        for region in ir.regions_of(self.body):
+            region.items.clear()
+        for slot in self.builder.slots:
+            slot.block = None

@@ -5,6 +5,7 @@ Every rewrite gives the same bits on every input: integer and boolean algebra, n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -19,10 +20,11 @@ class Maker(Protocol):
     def const(self, kind: str, value: float, /) -> Value: ...
 
 
+_INTEGERS = ("i32", "u32")
 _COMMUTATIVE = frozenset(
-    f"{stem}_{kind}" for stem in ("add", "mul", "and", "or", "xor", "eq", "ne") for kind in ("i32", "u32", "bool")
+    f"{stem}_{kind}" for stem in ("add", "mul", "and", "or", "xor", "eq", "ne") for kind in (*_INTEGERS, "bool")
 )
-# (operation without its kind, constant on the right) -> "left" (the left operand) or "zero"
+# (integer operation without its kind, constant on the right) -> "left" (the left operand) or "zero"
 _RIGHT = {
     ("add", 0): "left",
     ("sub", 0): "left",
@@ -36,6 +38,14 @@ _RIGHT = {
     ("shl", 0): "left",
     ("shr", 0): "left",
 }
+# The same by the whole name, which needs no splitting, and those of bool.
+_VERDICTS = {
+    **{(f"{stem}_{kind}", right): verdict for (stem, right), verdict in _RIGHT.items() for kind in _INTEGERS},
+    ("and_bool", 1): "left",
+    ("and_bool", 0): "zero",
+    ("or_bool", 0): "left",
+    ("or_bool", 1): "one",
+}
 
 
 def simplify(builder: Maker, name: str, args: tuple[Value, ...]) -> Value | None:
@@ -43,38 +53,22 @@ def simplify(builder: Maker, name: str, args: tuple[Value, ...]) -> Value | None
     if len(args) != 2:
         chosen = name.startswith("select_") and args[2].op == "const"
         return args[1 if args[2].imm else 0] if chosen else None
-    stem, _, kind = name.rpartition("_")
-    if kind not in ("i32", "u32", "bool"):
-        return None
     left, right = args
-    if left.op == "const" != right.op and name in _COMMUTATIVE:
-        return builder.op(name, right, left)
     if right.op != "const":
-        return None
-    if kind == "bool":
-        return _boolean(builder, stem, left, right.imm)
-    verdict = _RIGHT.get((stem, right.imm))
+        return builder.op(name, right, left) if left.op == "const" and name in _COMMUTATIVE else None
+    number = right.imm
+    verdict = _VERDICTS.get((name, number))
     if verdict == "left":
         return left
-    if verdict == "zero":
-        return builder.const(kind, 0)
-    if kind == "u32":
-        return _power_of_two(builder, stem, left, right.imm)
+    if verdict is not None:
+        return builder.const(left.kind, 0 if verdict == "zero" else 1)
+    if name in _BY_POWERS and number and not number & (number - 1):
+        return _BY_POWERS[name](builder, left, number)
     return None
 
 
-def _boolean(builder: Maker, stem: str, left: Value, right: int) -> Value | None:
-    if stem in ("and", "or"):
-        keeps = 1 if stem == "and" else 0
-        return left if right == keeps else builder.const("bool", right)
-    return None
-
-
-def _power_of_two(builder: Maker, stem: str, left: Value, right: int) -> Value | None:
-    if right == 0 or right & (right - 1):
-        return None
-    if stem == "div":
-        return builder.op("shr_u32", left, builder.const("u32", right.bit_length() - 1))
-    if stem == "rem":
-        return builder.op("and_u32", left, builder.const("u32", right - 1))
-    return None
+# Operations with a power of two on the right.
+_BY_POWERS: dict[str, Callable[[Maker, Value, int], Value]] = {
+    "div_u32": lambda builder, left, power: builder.op("shr_u32", left, builder.const("u32", power.bit_length() - 1)),
+    "rem_u32": lambda builder, left, power: builder.op("and_u32", left, builder.const("u32", power - 1)),
+}

@@ -128,7 +128,7 @@ class Memory:
         block, builder = view.block, self.builder
         assert block is not None
         if not view.steps and not block.is_table:
-            for slot, value in zip(block.slots[view.offset :], values, strict=False):
+            for slot, value in zip(block.slots[view.offset : view.offset + len(values)], values, strict=True):
                 builder.set(slot, value)
             if self._tracing:
                 first = view.offset

@@ -51,20 +51,20 @@ class _Ops:
         return self._lowering.builder.const(kind, value)
 
     def __call__(self, op: str, /, *args: Value) -> Value:
-        builder, row = self._lowering.builder, OPS[op]
+        lowering = self._lowering
         if op.startswith(("bitcast_", "fma_")):
             if op.startswith("bitcast_"):
-                return builder.reinterpret(row.result, args[0])
-            if not self._lowering.rounding.fused:
+                return lowering.builder.reinterpret(OPS[op].result, args[0])
+            if not lowering.rounding.fused:
                 kind = op.removeprefix("fma_")
                 return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
         if not self._counted:
-            return self._lowering.computed(op, args, self._name, self._span)
-        count = builder.begin_count()
-        value = self._lowering.computed(op, args, self._name, self._span)
+            return lowering.computed(op, args, self._name, self._span)
+        count = lowering.builder.begin_count()
+        value = lowering.computed(op, args, self._name, self._span)
         if (name := class_of(op)) is not None:
             count.computed.append((name, self._span, value))
-        self.flops += row.flops
+        self.flops += OPS[op].flops
         return value
 
 
@@ -254,9 +254,10 @@ class Expressions(Lowering):
     def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:
         """Build a scalar operation of the source, and check it if it can go wrong. Folded operations cannot."""
         result = self.builder.op(op, *args)
+        if not self._inspecting:
+            return result
         if (
-            self._inspecting
-            and (kind := inspection(op)) is not None
+            (kind := inspection(op)) is not None
             and result.op == op
             and not (kind in RIGHT_DECIDES and args[1].op == "const")
         ):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from itertools import takewhile
 from typing import ParamSpec, TypeVar
 
 from ..fast_dataclass import sealed
@@ -148,7 +147,7 @@ def listed(words: Sequence[str]) -> str:
 
 def first_words(text: str, limit: int = 40) -> str:
     """Return the start of a piece of source, for messages that must quote it."""
-    line = "".join(takewhile(lambda c: c not in "\r\n", text.strip()))
+    line = text.strip().partition("\n")[0].partition("\r")[0]
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -11,6 +11,7 @@ from functools import cache
 
 from ..fast_dataclass import frozen
 from . import types as t
+from .enumerants import TEXEL_FORMATS
 
 _PLAIN = re.compile(r"([rgba]+)(8|16|32)(unorm|snorm|uint|sint|float)")
 # Channels of different sizes share one 32-bit word, the first in the lowest bits.
@@ -45,7 +46,7 @@ class Format:
 
 @cache
 def format_of(name: str) -> Format:
-    """Return the format called `name`: one of `types.TEXEL_FORMATS`, or any name built like them."""
+    """Return the format called `name`: one of `TEXEL_FORMATS`, or any name built like them."""
     if name in _PACKED:
         return Format(name, *_PACKED[name])
     parts = _PLAIN.fullmatch(name)
@@ -86,7 +87,7 @@ def is_external(type_: t.Texture) -> bool:
 
 def channel_kind(type_: t.Texture) -> str:
     """Return the kind of a channel in the shader: f32, i32 or u32."""
-    scalar = t.TEXEL_FORMATS[type_.format] if type_.format else type_.sampled or t.F32
+    scalar = TEXEL_FORMATS[type_.format] if type_.format else type_.sampled or t.F32
     return t.KIND[scalar]
 
 

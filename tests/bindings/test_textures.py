@@ -101,7 +101,7 @@ def simulated(body, declarations, bindings, *, grid=1, workgroup="1", **options)
 
 
 def test_every_storage_format_is_here():
-    from bankshot.sim.wgsl.types import TEXEL_FORMATS
+    from bankshot.sim.wgsl.enumerants import TEXEL_FORMATS
 
     assert {name: str(channel) for name, channel in TEXEL_FORMATS.items()} == {n: f[1] for n, f in FORMATS.items()}
 

@@ -14,8 +14,8 @@ from bankshot.oracle.judge.diff import Options, diff
 from bankshot.oracle.manifests import cases
 from bankshot.oracle.wgpu_client import FALLBACK
 from bankshot.sim.bindings.texture_arrays import stored_dtype
+from bankshot.sim.wgsl.enumerants import TEXEL_FORMATS
 from bankshot.sim.wgsl.texel_formats import format_of
-from bankshot.sim.wgsl.types import TEXEL_FORMATS
 
 KERNELS = sorted((Path(__file__).parent.parent / "files" / "textures").glob("*.toml"))
 POINTS = 512

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import bankshot
 from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.enumerants import TEXEL_FORMATS, TIER1_FORMATS
 from bankshot.sim.wgsl.layout_rules import layout_problem
 
 # Spec, "Alignment and Size": type -> (AlignOf, SizeOf), transcribed.
@@ -231,9 +232,9 @@ def test_an_align_smaller_than_the_type_is_a_problem_everywhere() -> None:
 
 
 def test_texel_formats_are_the_forty_of_the_spec() -> None:
-    assert len(t.TEXEL_FORMATS) == 40
-    assert len(t.TIER1_FORMATS) == 23
-    for name, channel in t.TEXEL_FORMATS.items():
+    assert len(TEXEL_FORMATS) == 40
+    assert len(TIER1_FORMATS) == 23
+    for name, channel in TEXEL_FORMATS.items():
         assert channel == (t.U32 if name.endswith("uint") else t.I32 if name.endswith("sint") else t.F32)
 
 

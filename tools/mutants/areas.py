@@ -78,6 +78,7 @@ _ORACLE = ("comparison", "manifests", "references", "gpu_counters", "gpu_account
 _FILES = {
     "wgsl": (
         "diagnostics",
+        "enumerants",
         "layout_rules",
         "regular_files",
         "source",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from itertools import chain, product
+from itertools import product
 from typing import Any, Protocol
 
 from .. import types as t
@@ -43,7 +43,7 @@ def componentwise(ops: Ops, op: str, args: Args) -> list[Handle]:
     """Apply a scalar operation to each component; a scalar argument is broadcast."""
     width = max(map(len, args))
     if width == 1:
-        return [ops(op, *chain.from_iterable(args))]
+        return [ops(op, *[arg[0] for arg in args])]
     columns = [arg if len(arg) > 1 else arg * width for arg in args]
     return [ops(op, *handles) for handles in zip(*columns, strict=True)]
 

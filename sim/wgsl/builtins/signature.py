@@ -28,6 +28,7 @@ from typing import Any
 from ...fast_dataclass import frozen
 from .. import types as t
 from ..diagnostics import Crash
+from ..enumerants import ACCESS_MODES, ADDRESS_SPACES, TEXEL_FORMATS
 
 SCALARS: Mapping[str, t.Scalar] = {kind: scalar for scalar, kind in t.KIND.items()}
 
@@ -48,12 +49,12 @@ SETS: Mapping[str, tuple[t.Scalar, ...]] = {
 }
 
 OPEN: Mapping[str, Callable[[Any], bool]] = {
-    "format": lambda x: x in t.TEXEL_FORMATS,
+    "format": lambda x: x in TEXEL_FORMATS,
     "constructible": lambda x: not isinstance(x, str) and t.is_constructible(x) and t.is_concrete(x),
     "element": lambda x: not isinstance(x, str),
 }
 
-_ATOMS = frozenset((*t.ACCESS_MODES, *t.ADDRESS_SPACES))
+_ATOMS = frozenset((*ACCESS_MODES, *ADDRESS_SPACES))
 _NUMBERS = "NCRK"
 _VEC = re.compile(r"vec([234NCRK])$")
 _MAT = re.compile(r"mat([234NCRK])x([234NCRK])$")
@@ -254,7 +255,7 @@ _MAKERS: Mapping[str, Callable[..., Any]] = {
     "array": _array,
     "sampler": lambda: t.Sampler(),
     "sampler_comparison": lambda: t.Sampler(comparison=True),
-    "texel": t.TEXEL_FORMATS.__getitem__,
+    "texel": TEXEL_FORMATS.__getitem__,
     **{family: partial(result_struct, family) for family in ("frexp", "modf", "exchange")},
 }
 

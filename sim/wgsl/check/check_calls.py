@@ -149,12 +149,13 @@ def _takes_pointer(row: Builtin, i: int) -> bool:
 def _apply(
     e: Expressions, row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], span: Span, blame: Span
 ) -> typed.Expr:
-    types, spans = tuple([a.type for a in args]), [a.span for a in args]
-    all_const = row.const
+    types, all_const = tuple([a.type for a in args]), row.const
     for arg in args:
         if not isinstance(arg, typed.Const):
             all_const = False
-    chosen = overloads.resolve(row, templates, types, blame, spans, all_const=all_const)
+    chosen = overloads.find(row, templates, types, all_const)
+    if chosen is None:
+        chosen = overloads.resolve(row, templates, types, blame, [a.span for a in args], all_const=all_const)
     for i in chosen.const_params:
         if not isinstance(args[i], typed.Const):
             message = f"argument {i + 1} of '{row.name}' must be a const-expression"

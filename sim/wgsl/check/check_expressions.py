@@ -51,10 +51,14 @@ class Expressions:
         self.module = module
         self.scope = scope
         self.uses = Uses()
-        self.types = TypeExpressions(self, self.length)
         self.pointers_to_parts: set[typed.Variable] = set()  # lets
         self.views: dict[typed.Variable, t.Reference] = {}  # the types of those mentioned
         self.live = True  # False right of a decided && or ||: check types, evaluate nothing
+
+    @property
+    def types(self) -> TypeExpressions:
+        """What checks type expressions here. It is made anew, since a cycle would keep the syntax tree in memory."""
+        return TypeExpressions(self, self.length)
 
     # ---- names (the protocol `Names`) ------------------------------------------------------------------
 

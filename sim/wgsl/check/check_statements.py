@@ -223,9 +223,11 @@ class Statements:
     def _target(self, expr: tree.Expr, op: str) -> typed.Expr:
         """Check the target of an assignment, or of the update `op`: `+=`, `++`."""
         update = op != "="
-        refuse_value(self.expressions, self.function, expr)
+        if not isinstance(expr, tree.Ident):  # checking a mere name finds no other error
+            refuse_value(self.expressions, self.function, expr)
         target = self.expressions.check(expr, target=True)
         if not isinstance(target.type, t.Reference):
+            refuse_value(self.expressions, self.function, expr)
             hint = "write '*' before it to assign to what it points to" if isinstance(target.type, t.Pointer) else None
             raise fail("not-assignable", "only a variable, or a part of one, can be assigned to", expr.span, hint=hint)
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from .. import types as t
 from ..diagnostics import WgslError, counted, did_you_mean, fail
+from ..enumerants import ENUMERANTS, TIER1_FORMATS
 from ..source import Span
 from ..syntax import tree
 from .scopes import Entity, Enumerant, Generator, TypeName, declared, describe
@@ -121,7 +122,7 @@ class TypeExpressions:
         except WgslError as error:
             if error.diagnostics[0].code != "unresolved-name":
                 raise
-            known = [name for name, of in t.ENUMERANTS.items() if of == kind]
+            known = [name for name, of in ENUMERANTS.items() if of == kind]
             listed = f"one of {', '.join(known)}" if len(known) < _LISTED else None
             hint = did_you_mean(expr.name, known) or hint or listed
             raise fail(
@@ -188,7 +189,7 @@ class TypeExpressions:
 
     def storage_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         texel, access = self.enumerant(args[0], "texel format"), self.enumerant(args[1], "access mode")
-        if texel in t.TIER1_FORMATS and not self._names.supports("texture_formats_tier1"):
+        if texel in TIER1_FORMATS and not self._names.supports("texture_formats_tier1"):
             raise fail("unsupported-feature", f"texel format '{texel}' is not supported", args[0].span)
         if access != "write" and not self._names.supports("readonly_and_readwrite_storage_textures"):
             raise fail("access-mode", f"a storage texture with access mode '{access}' is not supported", args[1].span)
@@ -356,6 +357,6 @@ def predeclared(name: str) -> Entity | None:
         return TypeName(name, PREDECLARED_TYPES[name])
     if name in GENERATORS:
         return Generator(name)
-    if name in t.ENUMERANTS:
-        return Enumerant(name, t.ENUMERANTS[name])
+    if name in ENUMERANTS:
+        return Enumerant(name, ENUMERANTS[name])
     return None

@@ -104,16 +104,23 @@ def resolve(
     error that one argument alone causes points at it (`arg_spans`).
     """
     args = tuple(arg_types)
-    found = _search(builtin, tuple(template_args), args, all_const)
-    if len(found) == 1:
-        return found[0]
-    if found:
+    if chosen := find(builtin, tuple(template_args), args, all_const):
+        return chosen
+    if found := _search(builtin, tuple(template_args), args, all_const):
         chosen = [Note(f"candidate: {_call(builtin, one.params)} -> {one.result}") for one in found[:4]]
         raise fail("ambiguous-call", f"several overloads fit {_call(builtin, args)} equally", span, *chosen)
     raise _no_match(builtin, tuple(template_args), args, span, arg_spans, all_const)
 
 
 @lru_cache(maxsize=8192)
+def find(
+    builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...], all_const: bool
+) -> Resolution | None:
+    """Choose the overload like `resolve`; None where no one is preferable, of which `resolve` makes an error."""
+    found = _search(builtin, templates, args, all_const)
+    return found[0] if len(found) == 1 else None
+
+
 def _search(
     builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...], all_const: bool
 ) -> tuple[Resolution, ...]:

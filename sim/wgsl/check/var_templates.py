@@ -6,8 +6,8 @@ Spec: WGSL, "Variable and Value Declarations". The hint of each error is the dec
 from __future__ import annotations
 
 from ..diagnostics import fail, first_words
+from ..enumerants import ENUMERANTS
 from ..syntax import tree
-from ..types import ENUMERANTS
 from .check_types import TypeExpressions, check_access
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
 
+from ...fast_dataclass import entity
 from ..diagnostics import WgslError, fail
 from ..source import LINE_BREAKS, Source, Span
 from .other_languages import CHARACTERS, HABITS, number
@@ -92,16 +91,14 @@ _MOST_ERRORS = 100  # a file of something else has an illegal character in every
 BYTE_ORDER_MARK = "\ufeff"
 
 
-class Token(NamedTuple):
+@entity
+class Token:
     """A token. `kind` is a name above, or the text of a keyword or symbol; offsets count characters."""
 
     kind: str
     text: str
     start: int
     end: int
-
-
-_make: Callable[[type[Token], tuple[str, str, int, int]], Token] = cast(Any, tuple).__new__  # what `Token(…)` calls
 
 
 def lex(source: Source) -> list[Token]:
@@ -122,41 +119,41 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
     errors: list[WgslError] = []
     tokens: list[Token] = []
     lists = _TemplateLists(tokens)
-    kinds: dict[str, str] = {}  # of the words seen so far
+    kinds: dict[str, str] = {}  # of the words and symbols seen so far
     position = 0
     while True:
         for found in _TOKEN.finditer(text, position):  # the pattern matches any character
-            group = str(found.lastgroup)
-            word, end = found[group], found.end()
+            word, end = found[found.lastindex or 0], found.end()
             start, position = end - len(word), end
-            if group == "word":
-                kind = kinds.get(word)
-                if kind is None:
+            kind = kinds.get(word)
+            if kind is None:
+                group = found.lastgroup
+                if group == "number":
+                    kind = NUMBER
+                    if glued := _GLUED.match(text, position):
+                        word, position = "0", _not_a_number(source, start, glued.end(), errors)
+                elif group == "word":
                     before = tokens[-1].kind if tokens else ""
                     if before == "@" and word in RESERVED_WORDS:  # the parser knows the attributes
                         kind = IDENTIFIER
                     else:
                         kind = kinds[word] = _word_kind(word, Span(source, start, end), errors, before)
-            elif group == "symbol":
-                kind = word
-                if word in _LIST_SYMBOLS and lists.ends_at(word):
-                    kind, word, position = TEMPLATE_END, ">", start + 1
-            elif group == "number":
-                kind = NUMBER
-                if glued := _GLUED.match(text, position):
-                    word, position = "0", _not_a_number(source, start, glued.end(), errors)
-            elif group == "comment":
-                position = _comment_end(source, start, errors)
-                break
-            elif group == "end":
-                tokens.append(Token(END, "", start, start))
-                return tokens, errors
-            else:
-                errors.append(_illegal(source, start))
-                if len(errors) >= _MOST_ERRORS:
-                    raise WgslError(*(diagnostic for error in errors for diagnostic in error.diagnostics))
-                continue
-            tokens.append(_make(Token, (kind, word, start, position)))
+                elif group == "symbol":
+                    kind = kinds[word] = word
+                elif group == "comment":
+                    position = _comment_end(source, start, errors)
+                    break
+                elif group == "end":
+                    tokens.append(Token(END, "", start, start))
+                    return tokens, errors
+                else:
+                    errors.append(_illegal(source, start))
+                    if len(errors) >= _MOST_ERRORS:
+                        raise WgslError(*(diagnostic for error in errors for diagnostic in error.diagnostics))
+                    continue
+            if (kind == "<" or lists.pending) and kind in _LIST_SYMBOLS and lists.ends_at(kind):
+                kind, word, position = TEMPLATE_END, ">", start + 1
+            tokens.append(Token(kind, word, start, position))
             if position != end:
                 break  # go on there
 
@@ -164,8 +161,9 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
 class _TemplateLists:
     """The spec's template list discovery: finds the `<` and `>` that delimit template lists.
 
-    `pending` has the unclosed candidates, as (index of the `<` token, nesting depth there). The spec reads code points;
-    reading whole tokens instead keeps the `=` of a `<=` from counting as an assignment.
+    `pending` has the unclosed candidates, as (index of the `<` token, nesting depth there). Depths count from anywhere,
+    since they are only compared with each other: where no candidate is open, only a `<` needs processing. The spec
+    reads code points; reading whole tokens instead keeps the `=` of a `<=` from counting as an assignment.
     """
 
     def __init__(self, tokens: list[Token]) -> None:
@@ -180,7 +178,7 @@ class _TemplateLists:
                 self.pending.append((len(self.tokens), self.depth))
         elif symbol[0] == ">" and self.pending and self.pending[-1][1] == self.depth:
             opener = self.pending.pop()[0]
-            self.tokens[opener] = self.tokens[opener]._replace(kind=TEMPLATE_START)
+            self.tokens[opener].kind = TEMPLATE_START
             return True
         elif symbol in _NEVER_IN_EXPRESSIONS:
             self.pending.clear()

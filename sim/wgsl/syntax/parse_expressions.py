@@ -140,10 +140,11 @@ class ExpressionParser(Cursor):
         token = self.token
         if token.kind == IDENTIFIER:
             name = self.elaborated_name("an expression")
-            if self.accept("("):
-                arguments = self.comma_list(self.expression, ")", "the argument")
-                return tree.Call(self.span_from(token.start), name, arguments)
-            return name
+            if self.token.kind != "(":
+                return name
+            self.advance()
+            arguments = self.comma_list(self.expression, ")", "the argument")
+            return tree.Call(self.span_from(token.start), name, arguments)
         if token.kind == NUMBER:
             self.advance()
             span = self.span_of(token)

@@ -30,13 +30,13 @@ class StatementParser(AttributeParser):
         """statement : a row of `_COMPOUND` or `_SIMPLE`; None for the empty statement, ';'."""
         if self.accept(";"):
             return None
-        attributes = self.attributes()
-        if compound := _COMPOUND.get(self.token.kind):
-            return compound(self, attributes)
-        row = _SIMPLE.get(self.token.kind)
+        attributes = self.attributes() if self.token.kind == "@" else []
+        kind = self.token.kind
+        row = _SIMPLE.get(kind)
         if row is None:
-            hint = VALUE if self.token.kind == NUMBER else STATEMENTS.get(self.token.kind)
-            raise self.expected("a statement", hint=hint)
+            if compound := _COMPOUND.get(kind):
+                return compound(self, attributes)
+            raise self.expected("a statement", hint=VALUE if kind == NUMBER else STATEMENTS.get(kind))
         if attributes:
             raise fail("misplaced-attribute", "attributes cannot stand before this statement", attributes[0].span)
         node = row.parse(self)

@@ -103,7 +103,7 @@ class Cursor:
 
     def split(self) -> None:
         """Split a two-character symbol: the spec's longest token *that is valid here* (`a--b` is `a - -b`)."""
-        kind, _, start, end = self.token
+        kind, start, end = self.token.kind, self.token.start, self.token.end
         halves = [Token(kind[0], kind[0], start, start + 1), Token(kind[1], kind[1], start + 1, end)]
         self.tokens[self.index : self.index + 1] = halves
         self.token = halves[0]
