@@ -92,7 +92,7 @@ class RunOptions:
 
     @cached_property
     def on_one_thread(self) -> RunOptions:
-        """These options for one thread: one object for all runs, which tell by it what they may share."""
+        """These options for one thread, made once for all runs."""
         return replace(self, threads=1)
 
     @property
@@ -331,9 +331,9 @@ class Launch:
         if self._all_end or self._without_probes is None:
             return None
         last = min(place + self.program.workgroups_per_batch, self.count)
-        places = range(place, last) if self._independent() else range(self.count)
+        places = range(place, last) if self.program.independent else range(self.count)
         stopped = self._without_probes(np.array([self.number(each) for each in places], np.int64))
-        self._all_end = stopped is None and not self._independent()
+        self._all_end = stopped is None and not self.program.independent
         return stopped
 
     @property
@@ -354,10 +354,6 @@ class Launch:
         ):
             return False
         return program.independent and not program.exchanges_values
-
-    def _independent(self) -> bool:
-        """Whether workgroups cannot see each other."""
-        return self.program.independent
 
     # ---- textures ----
 
