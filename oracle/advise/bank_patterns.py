@@ -8,6 +8,7 @@ wavefronts as the busiest column has distinct addresses, or, for an atomic that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,24 @@ class Group:
     row: NDArray[np.int64]
     weights: NDArray[np.int64]
 
-    def wavefronts(self, stride: int, move: Move) -> int:
+    def excess(self, stride: int, move: Move) -> int:
+        """The wavefronts beyond one for each time that a group of lanes occurs."""
         column = (move(self.elements) * stride + self.offsets >> self.shift) & (self.columns - 1)
-        counts = np.bincount(self.row * self.columns + column, minlength=len(self.weights) * self.columns)
-        return int(counts.reshape(-1, self.columns).max(axis=1) @ self.weights)
+        counts = np.bincount(self.row * self.columns + column, minlength=self._counters)
+        return int(counts.reshape(-1, self.columns).max(axis=1) @ self.weights) - self.ideal
+
+    @cached_property
+    def ideal(self) -> int:
+        return int(self.weights.sum())
+
+    @property
+    def _counters(self) -> int:
+        return len(self.weights) * self.columns
+
+    @property
+    def work(self) -> int:
+        """What `excess` looks at: addresses, and counters."""
+        return len(self.elements) + self._counters
 
     def moved(self, move: Move) -> Group:
         return Group(self.shift, self.columns, move(self.elements), self.offsets, self.row, self.weights)
@@ -49,9 +64,19 @@ class Patterns:
     stride: int
     groups: tuple[Group, ...]
 
-    def wavefronts(self, move: Move = lambda index: index) -> int:
-        """Return the wavefronts of all recorded accesses if element i is stored at `move(i)`, an injective map."""
-        return sum(group.wavefronts(self.stride, move) for group in self.groups)
+    def wavefronts(self, move: Move = lambda index: index, most: int | None = None) -> int:
+        """Return the wavefronts of all recorded accesses if element i is stored at `move(i)`, an injective map. Where
+        they are more than `most`, any number above it: the search stops there."""
+        total = self.ideal
+        for group in self._by_work:
+            total += group.excess(self.stride, move)
+            if most is not None and total > most:
+                break
+        return total
+
+    @cached_property
+    def _by_work(self) -> list[Group]:
+        return sorted(self.groups, key=lambda group: group.work)
 
     def with_pitch(self, now: int, then: int) -> Patterns | None:
         """Return the patterns with rows of `then` elements in place of `now`, None where elements share words, which
@@ -76,10 +101,10 @@ class Patterns:
         """The addresses that `wavefronts` looks at."""
         return sum(len(group.elements) for group in self.groups)
 
-    @property
+    @cached_property
     def ideal(self) -> int:
         """The wavefronts without any bank conflict."""
-        return sum(int(group.weights.sum()) for group in self.groups)
+        return sum(group.ideal for group in self.groups)
 
 
 def patterns_of(requests: Iterable[Request], stride: int, device: Device) -> Patterns:

@@ -38,15 +38,17 @@ class Space:
         """Return the swizzle with the fewest wavefronts for each number of operations that saves wavefronts, as `fewer`
         says. Among equals, the simplest."""
         found: dict[int, Cost] = {}
-        ideal, least, most = self.patterns.ideal, self.patterns.wavefronts(), 0
+        ideal, written, most = self.patterns.ideal, self.patterns.wavefronts(), 0
+        least = written
         for swizzle in self.swizzles():
             if least == ideal and len(swizzle.terms) > most:
                 break  # one more term adds operations and saves nothing
-            cost, best = self.patterns.wavefronts(swizzle.of), found.get(swizzle.operations)
+            best = found.get(swizzle.operations)
+            cost = self.patterns.wavefronts(swizzle.of, min(best[1], written) if best else written)
             if best is None or (cost, swizzle.complexity) < (best[1], best[0].complexity):
                 found[swizzle.operations] = swizzle, cost
             least, most = min(least, cost), len(swizzle.terms)
-        return fewer(found.values(), lambda each: each, self.patterns.wavefronts())
+        return fewer(found.values(), lambda each: each, written)
 
 
 def fewer(found: Iterable[_T], cost: Callable[[_T], Cost], below: int) -> list[_T]:
