@@ -127,7 +127,7 @@ def test_a_larger_share_of_a_change_saves_more(change: str) -> None:
 
 @pytest.mark.parametrize("change", what_if.CHANGES)
 def test_a_change_is_one_of_each_phase(change: str) -> None:
-    found = run(f"for (var n = 0u; n < 9u; n++) {{ {MIXED} }} workgroupBarrier(); {MIXED}")
+    found = run(f"for (var n = 0u; n < 3u; n++) {{ {MIXED} }} workgroupBarrier(); {MIXED}", grid=300)
     changed = what_if.CHANGES[change](found)
     assert len(changed.phases) == len(found.work.phases) > 1
     for name in ("wavefronts", "load_lines", "store_sectors", "workgroup_atomic_turns"):

@@ -175,7 +175,7 @@ def test_registers_limit_the_workgroups_of_a_core(kept: int, resident: int) -> N
     text = HEAD.replace("var<workgroup> t: array<f32, 2048>;", "") + body + "}"
     data = np.ones(4096, np.float32)
     found = bankshot.simulate(text.replace("@group(0) @binding(2) var<storage, read_write> n: array<atomic<u32>>;", ""),
-                              grid=GRID, bindings={"x": data, "y": data.copy()}).work  # fmt: skip
+                              grid=GRID, bindings={"x": data, "y": data.copy()}, probes="counters").work  # fmt: skip
     assert found.resident == resident
 
 
