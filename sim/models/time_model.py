@@ -440,13 +440,13 @@ UNITS = {
 
 @frozen
 class TimeModel:
-    """A table of costs, and the function that predicts by it. `given`: costs that no fit changes; `not_fitted`: of
-    these, those that stay as they began."""
+    """A table of costs, and the function that predicts by it. `unfitted`: costs that no fit changes; `assumed`: of
+    these, those that nothing measures."""
 
     costs: Mapping[str, tuple[str, float]] = field(hash=False)
     predicted_us: Callable[[Work, Mapping[str, float], int], tuple[float, dict[str, float]]]
-    given: tuple[str, ...]
-    not_fitted: tuple[str, ...] = ()
+    unfitted: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
 
     @property
     def begin(self) -> dict[str, float]:
