@@ -22,29 +22,15 @@ from .checks import checked_sum
 from .compile.by_address import lend
 from .compile.units import compiled, inlined, part, recorded
 from .endless import still_differs
-from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
+from .kinds import CUBE, FILES, LONG, NUMBERS, PROGRAM, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill, pitch_of
-from .memory import (
-    address_of,
-    are_apart,
-    learn,
-    load,
-    load_from_known,
-    load_units,
-    pick,
-    put,
-    put_all,
-    shared_part,
-    stays_inside,
-    store,
-    store_known,
-    store_units,
-)
+from .loads_and_stores import load_four, memory_row, should_load_four, store_four
+from .memory import address_of, learn, pick, put, put_all, shared_part
 from .opcodes import first_opcode
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_batch
 from .subgroups import collective
-from .thread_accesses import note_accesses
+from .thread_accesses import note_stores
 from .tiles import QUEUE, add_up, add_what_waits, restart, tile
 from .turns import NONE, STUCK, after_turn, begin_turns, next_group, release
 
@@ -106,112 +92,6 @@ def last_active(mask, lanes):
 
 
 @inlined
-def access_memory(regs, row, entry, memory, patterns, lanes, width):
-    """Run a load or a store on this memory."""
-    if row[field.OP] == op.STORE or row[field.OP] == op.STORE_FOUR:
-        store(regs, memory, row, entry, lanes)
-    elif row[field.OP] == op.STORE_KNOWN:
-        store_known(regs, memory, row, entry, patterns[row[field.ADDRESS]], lanes)
-    else:
-        extra, addresses, shifts = shared_part(regs, row), regs[row[field.ADDRESS]], regs[row[field.SHIFTS]]
-        lanes = np.int64(1) if row[field.MASK] == field.ONE_LANE else width
-        load(regs[row[field.DEST]], memory, addresses, extra, entry, shifts, lanes)
-
-
-@inlined
-def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width):
-    """Run a load or a store, on the memory and with the unit size of its access."""
-    entry = access[row[field.ACCESS]]
-    if entry[at.UNIT] == 2:
-        access_halves(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, patterns, lanes, width)
-    elif row[field.OP] == op.LOAD_KNOWN:
-        memory = shared if entry[at.SPACE] == at.SHARED else storage
-        extra, addresses, shifts = shared_part(regs, row), regs[row[field.ADDRESS]], regs[row[field.SHIFTS]]
-        known = patterns[row[field.ADDRESS]]
-        load_from_known(regs[row[field.DEST]], memory, addresses, extra, entry, shifts, known, width)
-    else:
-        access_words(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, patterns, lanes, width)
-
-
-@inlined
-def four_at_once(row, patterns):
-    """Whether to load four units at once: loads with a known pattern are faster one by one."""
-    return row[field.OP] == op.LOAD or patterns[row[field.ADDRESS], at.SHAPE] == at.SCATTERED
-
-
-@inlined
-def are_neighbors(code, place):
-    """Whether the access in instruction `place` and the three after it are several accesses, not units of one."""
-    return code[place + field.FOUR - 1, field.ACCESS] - code[place, field.ACCESS] != field.FOUR - 1
-
-
-@inlined
-def four_inside(regs, code, place, access, lanes):
-    """Whether no address of the access in instruction `place` and the three after it is out of bounds."""
-    row, last = code[place], code[place + field.FOUR - 1]
-    entry, addresses = access[row[field.ACCESS]], row[field.ADDRESS]
-    return stays_inside(regs, addresses, shared_part(regs, row), entry, lanes) and (
-        not are_neighbors(code, place) or stays_inside(regs, addresses, shared_part(regs, last), entry, lanes)
-    )
-
-
-@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG, LONG, returns=LONG)
-def load_four(regs, code, place, access, storage, storage16, shared, shared16, width, switches):
-    """Run the load in instruction `place` and the three after it. Returns 0, and loads nothing, if that would differ
-    from one by one: out of bounds, or if lockstep groups switch between them."""
-    row = code[place]
-    entry, extra, neighbors = access[row[field.ACCESS]], shared_part(regs, row), are_neighbors(code, place)
-    if neighbors and switches:
-        return 0
-    if (neighbors or entry[at.POLICY] != at.CLAMP) and not four_inside(regs, code, place, access, width):
-        return 0
-    if entry[at.UNIT] == 2:
-        load_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, width)
-    else:
-        load_units(regs, code, place, shared if entry[at.SPACE] == at.SHARED else storage, entry, extra, width)
-    return 1
-
-
-@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG, LONG, returns=LONG)
-def store_four(regs, code, place, access, storage, storage16, shared, shared16, lanes, switches):
-    """Run the store in instruction `place` and the three after it. Returns 0, and stores nothing, if that would differ
-    from one by one: out of bounds, if lanes may overlap, or if lockstep groups switch between them."""
-    row = code[place]
-    entry, extra, neighbors = access[row[field.ACCESS]], shared_part(regs, row), are_neighbors(code, place)
-    if neighbors and (switches or not are_apart(regs[row[field.ADDRESS]], lanes)):
-        return 0
-    if not four_inside(regs, code, place, access, lanes):
-        return 0
-    if entry[at.UNIT] == 2:
-        store_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, lanes)
-    else:
-        store_units(regs, code, place, shared if entry[at.SPACE] == at.SHARED else storage, entry, extra, lanes)
-    return 1
-
-
-@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, TABLE, LONG, LONG)
-def access_words(regs, row, entry, memory, patterns, lanes, width):
-    access_memory(regs, row, entry, memory, patterns, lanes, width)
-
-
-@part(REGISTERS, INSTRUCTION, NUMBERS, HALVES, TABLE, LONG, LONG)
-def access_halves(regs, row, entry, memory, patterns, lanes, width):
-    access_memory(regs, row, entry, memory, patterns, lanes, width)
-
-
-@inlined
-def note_stores(regs, code, place, config, access, stored, lanes):
-    """Note what the store in instruction `place` stores, and the three after it if they are other accesses."""
-    row = code[place]
-    unit = row[field.ACCESS] % field.FOUR
-    if unit == 0:  # all units of an access are stored, one after the other
-        note_accesses(regs, row, config, access[row[field.ACCESS]], stored, lanes)
-    if row[field.OP] == op.STORE_FOUR and are_neighbors(code, place):
-        for i in range(place + 1, place + field.FOUR):
-            note_accesses(regs, code[i], config, access[code[i, field.ACCESS]], stored, lanes)
-
-
-@inlined
 def move_rows(regs, row, access, lanes, width, whole):
     """Run an operation that only moves registers. `whole` is the width of a row, tail lanes included."""
     what = row[field.OP]
@@ -235,7 +115,7 @@ def move_rows(regs, row, access, lanes, width, whole):
 
 @inlined
 def width_from(regs, row, progress, lanes, width):
-    """Return how many lanes to compute from an `narrow` or `restore` on; 0 if it jumps."""
+    """Return how many lanes to compute from a `narrow` or `restore` on; 0 if it jumps."""
     if row[field.OP] == op.RESTORE:
         return progress[at.WIDTHS + row[field.LEVEL]]
     wanted = lanes_up_to(regs, row[field.MASK], lanes)
@@ -299,7 +179,7 @@ def run_lockstep_group(
                     at_once = store_four(
                         regs, code, pc - 1, access, storage, storage16, shared, shared16, lanes, switches
                     )
-                elif what <= op.LOAD_KNOWN and row[field.MASK] == field.FOUR and four_at_once(row, patterns):
+                elif what <= op.LOAD_KNOWN and row[field.MASK] == field.FOUR and should_load_four(row, patterns):
                     at_once = load_four(
                         regs, code, pc - 1, access, storage, storage16, shared, shared16, width, switches
                     )
