@@ -24,13 +24,12 @@ from .compile.units import compiled, inlined, part, recorded
 from .endless import still_differs
 from .kinds import CUBE, FILES, LONG, NUMBERS, PROGRAM, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill, pitch_of
-from .loads_and_stores import load_four, memory_row, should_load_four, store_four
+from .loads_and_stores import load_or_store
 from .memory import address_of, learn, pick, put, put_all, shared_part
 from .opcodes import first_opcode
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_batch
 from .subgroups import collective
-from .thread_accesses import note_stores
 from .tiles import QUEUE, add_up, add_what_waits, restart, tile
 from .turns import NONE, STUCK, after_turn, begin_turns, next_group, release
 
@@ -38,7 +37,7 @@ _HALF, _INTEGER, _CONVERSION, _CURVE = (first_opcode(each) for each in ("half", 
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
 _DISPATCH = 16  # lanes that take as long to compute as an instruction takes to begin
 _LAST_LOOP = at.MOST_LOOPS - 1
-_GOES_ON = -1  # instead of why a lockstep group stops
+_GOES_ON, _PAUSES = -1, -2  # instead of why a lockstep group stops
 _PATIENCE = 1 << 8  # backward jumps after which a loop of a lockstep group may wait for others
 _FIRST_GROUP = 0  # the lockstep group whose config holds what all groups share
 
@@ -114,10 +113,12 @@ def move_rows(regs, row, access, lanes, width, whole):
 
 
 @inlined
-def width_from(regs, row, progress, lanes, width):
+def width_from(regs, row, config, progress, lanes, width):
     """Return how many lanes to compute from a `narrow` or `restore` on; 0 if it jumps."""
     if row[field.OP] == op.RESTORE:
         return progress[at.WIDTHS + row[field.LEVEL]]
+    if config[at.SAMPLING] == 1:
+        progress[at.ACTIVE_LANES + row[field.LEVEL]] = last_active(regs[row[field.MASK]], lanes)
     wanted = lanes_up_to(regs, row[field.MASK], lanes)
     if wanted == 0 and row[field.TARGET] >= 0:
         return np.int64(0)
@@ -132,6 +133,14 @@ def go_to_level(progress, level, width):
     return changes
 
 
+@inlined
+def run_atomic(regs, row, access, storage, shared, progress, after, lanes, shares):
+    """Run an atomic operation. `after`: the next instruction; `shares`: lockstep groups take turns."""
+    if shares:
+        note_awaited(regs, row, access, progress, after, lanes)
+    atomic(regs, row, access[row[field.ACCESS]], storage, shared, lanes)
+
+
 @compiled
 def note_awaited(regs, row, access, progress, after, lanes):
     """Note an atomic operation, and where its first active lane finds its word."""
@@ -141,6 +150,37 @@ def note_awaited(regs, row, access, progress, after, lanes):
     address, _ = address_of(regs[row[field.ADDRESS], lane], shared_part(regs, row), access[row[field.ACCESS]])
     progress[at.AWAITED] = after
     progress[at.AWAITED_PLACE] = np.int64(address)
+
+
+@inlined
+def jump_back(
+    regs, shared, storage, snapshot, row, config, progress, after, budget, work,
+    width, lanes_in_use, shares, patient_until, queue, context,
+):  # fmt: skip
+    """Count an iteration. `after`: the instruction after the jump. Returns the iterations and the work that are left,
+    and why the lockstep group stops, if it does."""
+    budget -= 1
+    work -= row[field.COST] * (width + _DISPATCH) + row[field.COST_ONCE] * (1 + _DISPATCH)
+    loop = min(row[field.LOOP], _LAST_LOOP)
+    progress[at.TURNS + loop] += 1
+    progress[at.TURNED + loop] = budget
+    if config[at.SAMPLING] == 1:
+        needed = progress[at.ACTIVE_LANES + progress[at.LEVEL]]
+        progress[at.NEEDED_LANES] += (after - row[field.TARGET]) * needed
+        progress[at.ALL_LANES] += (after - row[field.TARGET]) * lanes_in_use
+    if budget < 0 or work < 0:
+        add_what_waits(width, queue, context)
+        if budget < 0 or not still_differs(regs, shared, storage, snapshot, row[field.LOOP], progress):
+            progress[at.PAUSED] = 1 + row[field.LOOP]
+            return budget, work, np.int64(_PAUSES)
+    waits = shares and row[field.WAITS] == 1
+    if waits:
+        budget += 1  # waiting is limited by work alone
+        progress[at.PATIENCE_LEFT] -= 1
+    if (waits and progress[at.PATIENCE_LEFT] < 0) or (shares and budget < patient_until):
+        progress[at.AT_LOOP] = row[field.LOOP]
+        return budget, work, np.int64(at.SPINS)
+    return budget, work, np.int64(_GOES_ON)
 
 
 @compiled
@@ -161,7 +201,7 @@ def run_lockstep_group(
     pc, budget, epoch = progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED]
     work = progress[at.WORK_LEFT]
     shares, switches, patient_until = config[at.LOCKSTEP_GROUPS] > 1, config[at.SWITCHES] == 1, budget - _PATIENCE
-    stops, notes = np.int64(_GOES_ON), probes.stored.size > 1
+    stops = np.int64(_GOES_ON)
     while True:  # once per change of the width, which is constant in the inner loop
         width = progress[at.WIDTHS + progress[at.LEVEL]]
         lanes = min(lanes_in_use, width)
@@ -172,21 +212,10 @@ def run_lockstep_group(
             if what >= _SCALAR:
                 scalar(start, pitch, row, np.int64(1) if row[field.MASK] == field.ONE_LANE else width)
             elif op.LOAD <= what <= op.STORE_FOUR and what != op.LEARN:
-                if what >= op.STORE and notes and access[row[field.ACCESS], at.SPACE] == at.GLOBAL:
-                    note_stores(regs, code, pc - 1, config, access, probes.stored, lanes)
-                at_once = np.int64(0)
-                if what == op.STORE_FOUR:
-                    at_once = store_four(
-                        regs, code, pc - 1, access, storage, storage16, shared, shared16, lanes, switches
-                    )
-                elif what <= op.LOAD_KNOWN and row[field.MASK] == field.FOUR and should_load_four(row, patterns):
-                    at_once = load_four(
-                        regs, code, pc - 1, access, storage, storage16, shared, shared16, width, switches
-                    )
-                if at_once:
-                    pc += field.FOUR - 1
-                else:
-                    memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
+                pc += load_or_store(
+                    regs, code, pc - 1, config, access, storage, storage16, shared, shared16,
+                    patterns, probes.stored, lanes, width, switches,
+                )  # fmt: skip
                 if switches and access[row[field.ACCESS], at.RACING] == 1:
                     stops = at.READY
                     break
@@ -197,30 +226,13 @@ def run_lockstep_group(
                 )  # fmt: skip
             elif what == op.JUMP:
                 if row[field.TARGET] < pc:
-                    budget -= 1
-                    work -= row[field.COST] * (width + _DISPATCH) + row[field.COST_ONCE] * (1 + _DISPATCH)
-                    loop = min(row[field.LOOP], _LAST_LOOP)
-                    progress[at.TURNS + loop] += 1
-                    progress[at.TURNED + loop] = budget
-                    if config[at.SAMPLING] == 1:
-                        needed = progress[at.ACTIVE_LANES + progress[at.LEVEL]]
-                        progress[at.NEEDED_LANES] += (pc - row[field.TARGET]) * needed
-                        progress[at.ALL_LANES] += (pc - row[field.TARGET]) * lanes_in_use
-                    if budget < 0 or work < 0:
-                        add_what_waits(width, queue, context)
-                        if budget < 0 or not still_differs(regs, shared, storage, snapshot, row[field.LOOP], progress):
-                            progress[at.PC], progress[at.BARRIERS_PASSED] = row[field.TARGET], epoch
-                            progress[at.BUDGET_LEFT], progress[at.WORK_LEFT] = budget, work
-                            progress[at.PAUSED] = 1 + row[field.LOOP]
-                            return False
-                    waits = shares and row[field.WAITS] == 1
-                    if waits:
-                        budget += 1  # waiting is limited by work alone
-                        progress[at.PATIENCE_LEFT] -= 1
-                    if (waits and progress[at.PATIENCE_LEFT] < 0) or (shares and budget < patient_until):
-                        stops, pc, progress[at.AT_LOOP] = at.SPINS, np.int64(row[field.TARGET]), row[field.LOOP]
-                        break
-                pc = row[field.TARGET]
+                    budget, work, stops = jump_back(
+                        regs, shared, storage, snapshot, row, config, progress, pc, budget, work,
+                        width, lanes_in_use, shares, patient_until, queue, context,
+                    )  # fmt: skip
+                pc = np.int64(row[field.TARGET])
+                if stops != _GOES_ON:
+                    break
             elif what == op.JUMP_ZERO:
                 if regs[row[field.CONDITION], at.FIRST_LANE] == 0:
                     pc = row[field.TARGET]
@@ -234,9 +246,7 @@ def run_lockstep_group(
                 if not some_active(regs, row[field.MASK], lanes):
                     pc = row[field.TARGET]
             elif what == op.NARROW or what == op.RESTORE:
-                wanted = width_from(regs, row, progress, lanes, width)
-                if config[at.SAMPLING] == 1 and what == op.NARROW:
-                    progress[at.ACTIVE_LANES + row[field.LEVEL]] = last_active(regs[row[field.MASK]], lanes)
+                wanted = width_from(regs, row, config, progress, lanes, width)
                 if wanted == 0:
                     pc = np.int64(row[field.TARGET])
                 elif go_to_level(progress, row[field.LEVEL], wanted):
@@ -256,22 +266,21 @@ def run_lockstep_group(
                 progress[at.PC] = -1
                 progress[at.BUDGET_USED] = max(progress[at.BUDGET_USED], config[at.BUDGET] - budget)
                 return True
-            elif what >= op.FIRST_COLLECTIVE:
-                collective(regs, row, config, workgroups_per_batch)
-                if switches:
-                    stops = at.READY
-                    break
             else:
-                if shares:
-                    note_awaited(regs, row, access, progress, pc, lanes)
-                atomic(regs, row, access[row[field.ACCESS]], storage, shared, lanes)
+                if what >= op.FIRST_COLLECTIVE:
+                    collective(regs, row, config, workgroups_per_batch)
+                else:
+                    run_atomic(regs, row, access, storage, shared, progress, pc, lanes, shares)
                 if switches:
                     stops = at.READY
                     break
         if stops != _GOES_ON:
             add_what_waits(width, queue, context)
             progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED] = pc, budget, epoch
-            progress[at.WORK_LEFT], progress[at.STOPPED] = work, stops
+            progress[at.WORK_LEFT] = work
+            if stops == _PAUSES:
+                return False
+            progress[at.STOPPED] = stops
             return True
 
 

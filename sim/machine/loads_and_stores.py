@@ -23,7 +23,28 @@ from .memory import (
     store_known,
     store_units,
 )
-from .thread_accesses import are_neighbors
+from .thread_accesses import are_neighbors, note_stores
+
+
+@inlined
+def load_or_store(
+    regs, code, place, config, access, storage, storage16, shared, shared16, patterns, stored, lanes, width, switches
+):
+    """Run the load or store in instruction `place`, and the three after it if that is the same. Returns how many of
+    these it has run."""
+    row = code[place]
+    what = row[field.OP]
+    if what >= op.STORE and stored.size > 1 and access[row[field.ACCESS], at.SPACE] == at.GLOBAL:
+        note_stores(regs, code, place, config, access, stored, lanes)
+    at_once = np.int64(0)
+    if what == op.STORE_FOUR:
+        at_once = store_four(regs, code, place, access, storage, storage16, shared, shared16, lanes, switches)
+    elif what <= op.LOAD_KNOWN and row[field.MASK] == field.FOUR and should_load_four(row, patterns):
+        at_once = load_four(regs, code, place, access, storage, storage16, shared, shared16, width, switches)
+    if at_once:
+        return field.FOUR - 1
+    memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
+    return 0
 
 
 @inlined
