@@ -19,6 +19,7 @@ BASIC = {
             "endless",
             "grains",
             "lanes",
+            "loads_and_stores",
             "memory",
         )
     ),

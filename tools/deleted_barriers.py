@@ -1,9 +1,9 @@
 """Deletes each barrier of other people's shaders in turn, and asks whether Bankshot notices.
 
 `python -m tools.deleted_barriers FOLDER [COUNT]` takes the `.wgsl` files below a folder that have barriers, the
-subfolders in turn, until COUNT of them ran (60). Inputs are generated, as by `bankshot corpus`. A barrier is *found* if
-a race, an unwritten read or an unordered atomic appears without it that was not there before, *redundant* if the probe
-of the whole shader says so, *not reached* if no run comes to it, and *missed* otherwise.
+subfolders in turn, until COUNT of them ran (60). Entry points run on generated inputs with which they work. A barrier
+is *found* if a race, an unwritten read or an unordered atomic appears without it that was not there before, *redundant*
+if the probe of the whole shader says so, *not reached* if no run comes to it, and *missed* otherwise.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import bankshot
+from bankshot.oracle.corpus.working_run import NoInputs, working_run
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.guesses import invented_inputs
-from bankshot.sim.wgsl.check.pipeline import GRANTED
 
 BARRIER = re.compile(r"\b(?:(?:workgroup|storage|texture)Barrier\(\)|workgroupUniformLoad\()")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -43,7 +43,7 @@ class Answer:
 
 @dataclass
 class Entry:
-    """An entry point with inputs that keep it in bounds, and what it does unchanged."""
+    """An entry point with inputs with which it works, and what it does unchanged."""
 
     module: bankshot.Module
     name: str
@@ -78,29 +78,18 @@ def faults(run: bankshot.Run) -> set[tuple[object, ...]]:
     return {(f.code, *(sorted(span.start for _, span in f.spans))) for f in wanted}
 
 
-def entries(module: bankshot.Module, until: float) -> Iterator[Entry]:
-    """The compute entry points, each with the first invented inputs that keep it in bounds, or else the last."""
+def entries(module: bankshot.Module) -> Iterator[Entry]:
+    """The compute entry points that work with generated inputs."""
     for function in module.compute_entry_points[:ENTRIES]:
-        entry = None
-        for recipe in invented_inputs.RECIPES:
-            overrides: dict[Any, Any] = invented_inputs.override_values(module)
-            try:
-                pipeline = module.pipeline(function.name, overrides, GRANTED)
-                given = invented_inputs.bindings(pipeline, recipe)
-            except (UsageError, bankshot.WgslError):
-                continue
-            entry = Entry(module, function.name, invented_inputs.grid(function), given, overrides)
-            try:
-                run = entry.run(module, "races", "uninit", "bounds", "lanes")
-            except bankshot.WgslError:
-                entry = None
-                continue
-            entry.faults = faults(run)
-            entry.passed = {s.span.start for s in run.sites if s.kind == "barrier" and s.executions}
-            if not {f.code for f in run.findings} & {"out-of-bounds", "endless-loop"} or time.monotonic() > until:
-                break
-        if entry:
-            yield entry
+        grid, overrides = invented_inputs.grid(function), invented_inputs.override_values(module)
+        try:
+            entry = Entry(module, function.name, grid, working_run(module, function, grid, overrides).given, overrides)
+            run = entry.run(module, "races", "uninit", "lanes")
+        except (NoInputs, UsageError, bankshot.WgslError):
+            continue
+        entry.faults = faults(run)
+        entry.passed = {s.span.start for s in run.sites if s.kind == "barrier" and s.executions}
+        yield entry
 
 
 def checked(path: Path) -> bankshot.Module:
@@ -126,7 +115,7 @@ def answers(path: Path) -> Iterator[Answer]:
     module = checked(path)
     text = module.source.text
     plain = COMMENT.sub(lambda m: " " * len(m[0]), text)
-    ready = list(entries(module, until))
+    ready = list(entries(module))
     for match in BARRIER.finditer(plain):
         at, line = match.start(), text.count("\n", 0, match.start()) + 1
         there = [entry for entry in ready if at in entry.passed]

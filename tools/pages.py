@@ -51,7 +51,14 @@ flag = 1u;
 
 Races are watched element by element. Of buffers with regular accesses a record serves a whole block, but of irregular
 ones each element has a record, and only the first 16,777,216 elements of the bindings can: past them the run is
-*watched in part*, which `run.coverage`, reports and the last line of a command say.
+*watched in part*, which `run.coverage`, reports and the last line of a command say. Each thread has a shadow memory of
+its own, and a block that two workgroups share needs a record for each element only where one thread runs both. So past
+those elements, how many accesses are left out, and which races are seen, depends on which workgroups each thread runs;
+with `BANKSHOT_THREADS=1` it is always the same.
+
+A run that is stopped in a loop (`endless-loop`) leaves what was stored until then. On several threads, workgroups after
+the stopped one may have run, and a loop that probes slow down is stopped by time. So outputs and counters of a stopped
+run may differ from one run to the next, and commands do not compare its outputs.
 
 Races are one finding for each cause. Bankshot changes the text and runs it again until they end: it inserts a barrier,
 uses the right kind, splits a statement, or makes a word atomic. The hint says what ended them, such as

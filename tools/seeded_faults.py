@@ -16,13 +16,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.judge.seeded_faults import COUNTED, VALUES
+from tests.judge.seeded_faults import BINDINGS, COUNTED
 
 ROOT = Path(__file__).parents[1]
-BINDINGS = {
-    COUNTED: ("y=zeros:f32:512", "hist=zeros:u32:32", "pairs=ones:f32:1024", "quads=zeros:f32:1024"),
-    VALUES: ("y=zeros:f32:512", "z=zeros:u32:512", "hist=zeros:u32:8", "x=uniform:f32:64"),
-}
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def _members_apart(layouts: Layouts) -> Rewrite | None:
     if len(names) < 2 or not layouts.indices:
         return None
     get, put = _free(tree, f"{array}_get"), _free(tree, f"{array}_set")
-    edits = [edit for node in nodes(tree) for edit in _apart(node, set(layouts.indices), names, put)]
+    edits = [edit for node in nodes(tree) for edit in _member_edits(node, set(layouts.indices), names, put)]
     done = {node for node in layouts.indices if any(span.start <= node.span.start < span.end for span, _ in edits)}
     edits += [edit for node in layouts.indices if node not in done for edit in _called(node, get)]
     declared = (
@@ -114,7 +114,7 @@ def _members_apart(layouts: Layouts) -> Rewrite | None:
     return Rewrite(f"{array} as one array for each member of {struct.name}", Change(tuple(edits), added))
 
 
-def _apart(node: s.Node, indices: set[s.Index], names: dict[str, str], put: str) -> list[tuple[Span, str]]:
+def _member_edits(node: s.Node, indices: set[s.Index], names: dict[str, str], put: str) -> list[tuple[Span, str]]:
     """Return the edits of `a[i].member`, or of `a[i] = value`; none for another node."""
     match node:
         case s.Member(base=s.Index(base=base) as index, name=name) if index in indices and name in names:

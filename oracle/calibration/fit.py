@@ -56,7 +56,7 @@ def fit(points: Sequence[Point], cores: int, begin: Mapping[str, float] | None =
         raise ValueError("a fit needs at least two dispatches")
     least_squares = _least_squares()
     start = model.begin | dict(begin or {})
-    names = [name for name in model.costs if name not in model.given]
+    names = [name for name in model.costs if name not in model.unfitted]
     origin = np.log([start[name] for name in names])
     weights, times = _weights(points), np.log([point.us for point in points])
     work = _stacked([point.work for point in points])

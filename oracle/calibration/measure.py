@@ -19,7 +19,7 @@ from .fit import Fit, Point, bound_of, fit, left_out
 from .kernel_text import MicroBenchmark
 from .micro_benchmarks import micro_benchmarks
 
-_AS_BEGUN = "not fitted: the value that a fit begins with"
+_ASSUMED = "not fitted: the value that a fit begins with"
 PROBES = ("lanes", "banks", "sectors", "barriers")
 
 
@@ -78,8 +78,8 @@ def costs_of(fitted: Fit, error_90: float, source: str, command: str, model: Tim
     values = {**fitted.costs, "error_90": error_90}
 
     def cost(name: str) -> Cost:
-        spread = None if name in model.given else fitted.spreads[name]
-        return Cost(values[name], spread, _AS_BEGUN if name in model.not_fitted else source, command)
+        spread = None if name in model.unfitted else fitted.spreads[name]
+        return Cost(values[name], spread, _ASSUMED if name in model.assumed else source, command)
 
     return {name: cost(name) for name in model.costs}
 

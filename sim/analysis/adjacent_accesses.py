@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ..ir import ir
 from ..ir.access import Access
-from ..ir.ir import Region, Value
+from ..ir.ir import Item, Region, Value
 from ..wgsl.typed import Variable
 from .uses import base, split
 
@@ -25,32 +25,27 @@ Groups = dict[Key, dict[int, list[ir.Load | ir.Store]]]  # -> word -> accesses
 
 def find_merged_accesses(root: Region, accesses: Sequence[Access]) -> dict[int, int]:
     """Return the merged accesses by identity: the number of words for the one that is charged, 0 for the others."""
-    found: dict[int, int] = {}
-    _BasicBlocks(accesses, found).region(root)
-    return found
+    search = _Search(accesses)
+    for run in ir.straight_runs(root):
+        search.run(run)
+    return search.found
 
 
-class _BasicBlocks:
-    """Walks basic blocks, and merges the accesses of each variable up to the next item that forbids it."""
+class _Search:
+    """Merges the accesses of each variable up to the next item that forbids it."""
 
-    def __init__(self, accesses: Sequence[Access], found: dict[int, int]) -> None:
+    def __init__(self, accesses: Sequence[Access]) -> None:
         self._accesses = accesses
-        self._found = found
         self._open: Groups = {}
+        self.found: dict[int, int] = {}
 
-    def region(self, region: Region) -> None:
-        for item in region.items:
+    def run(self, items: Sequence[Item]) -> None:
+        for item in items:
             match item:
                 case ir.Load() | ir.Store():
                     self._access(item)
                 case ir.Atomic():
                     self._close(self._accesses[item.access].variable)
-                case ir.Barrier() | ir.Jump():
-                    self._close()
-                case ir.If() | ir.Loop() | ir.Scope():
-                    self._close()
-                    for inner in ir.regions(item):
-                        self.region(inner)
                 case _:
                     pass
         self._close()
@@ -76,7 +71,7 @@ class _BasicBlocks:
                 group = [places.get(first + i) for i in range(words)]
                 if first % words == 0 and all(group):
                     heads = [each.pop(0) for each in group if each]
-                    self._found |= {id(head): 0 for head in heads} | {id(heads[0]): words}
+                    self.found |= {id(head): 0 for head in heads} | {id(heads[0]): words}
 
 
 def _known_multiple(value: Value | None) -> int:

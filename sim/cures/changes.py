@@ -40,8 +40,8 @@ class Race:
 class Change:
     """A change of the text. `words` say what it is. `orders`: the races that it may end, from where it is; `straight`:
     how many of them in the order of the text. `depth`: in how many blocks it is. `effort`: 0 for another kind of
-    barrier, 1 for a barrier more, 2 where it rewrites a statement, 3 where it rewrites a variable. `several`: they are
-    two changes.
+    barrier, 1 for a barrier more, 2 where it rewrites a statement, 3 where it rewrites a variable. `joint`: it is two
+    changes.
     """
 
     words: str
@@ -50,7 +50,7 @@ class Change:
     straight: int = 0
     depth: int = 0
     effort: int = _BARRIER
-    several: bool = False
+    joint: bool = False
 
     @property
     def rank(self) -> tuple[int, int, int, int, int]:
@@ -80,7 +80,7 @@ def both_ways(found: Iterable[Change]) -> list[Change]:
             words=f"{one.words} and {other.words}",
             replacements=(*one.replacements, *other.replacements),
             orders=one.orders & other.orders,
-            several=True,
+            joint=True,
         )
         for one in ahead
         for other in back

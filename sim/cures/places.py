@@ -59,8 +59,8 @@ class Places:
         """Whether a caller may not be the only one, or calls several times."""
         calls = list(_calls(caller, callee))
         looped = any(_is_in(loop, path) for path in calls for loop in self._loops.values())
-        several = sum(callee in each.calls for each in self.functions) > 1
-        return several or looped or len(calls) > 1 or caller in self._repeated
+        shared = sum(callee in each.calls for each in self.functions) > 1
+        return shared or looped or len(calls) > 1 or caller in self._repeated
 
     def positions(self, span: Span) -> dict[typed.Function, list[Path]]:
         """Return the paths to an access in each function that reaches it."""

@@ -41,13 +41,13 @@ class Trial(Protocol):
 @sealed
 class Cure:
     """Changes of the text that were tried. `words` say what they are; they end `races`, of which there is at least one.
-    `several`: no change alone ends them.
+    `joint`: no change alone ends them.
     """
 
     words: str
     replacements: tuple[Replacement, ...]
     races: tuple[Finding, ...]
-    several: bool = False
+    joint: bool = False
 
     @property
     def sentence(self) -> str:
@@ -56,7 +56,7 @@ class Cure:
 
     def says_to_remove(self, what: str) -> str:
         """Say that the changes remove this."""
-        return f"{self.words} {'remove' if self.several else 'removes'} {what}"
+        return f"{self.words} {'remove' if self.joint else 'removes'} {what}"
 
 
 @frozen
@@ -109,11 +109,11 @@ def _cures(chosen: list[tuple[Change, frozenset[Key]]], races: Mapping[Race, Fin
     for change, keys in chosen:
         ended = tuple(f for race, f in races.items() if _key(race) in keys)
         if ended or not cures:
-            cures.append(Cure(change.words, change.replacements, ended, change.several))
+            cures.append(Cure(change.words, change.replacements, ended, change.joint))
         else:
             before = cures.pop()
             both = (*before.replacements, *change.replacements)
-            cures.append(Cure(f"{before.words} and {change.words}", both, before.races, several=True))
+            cures.append(Cure(f"{before.words} and {change.words}", both, before.races, joint=True))
     return tuple(cures)
 
 

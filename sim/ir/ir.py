@@ -273,6 +273,7 @@ Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Look |
 
 
 WITH_REGIONS: frozenset[type[Item]] = frozenset((If, Loop, Scope))
+_ENDS_A_RUN: frozenset[type[Item]] = frozenset((Barrier, Jump))
 
 
 def span_of(item: Item, sites: Sequence[SourceSite]) -> Span | None:
@@ -320,6 +321,23 @@ def items_of(region: Region) -> Iterator[Item]:
                 break
         else:
             pending.pop()
+
+
+def straight_runs(region: Region) -> Iterator[list[Item]]:
+    """Yield the items of a region and of those inside it, in order, by runs that no barrier, jump or region divides."""
+    run: list[Item] = []
+    for item in region.items:
+        if type(item) in WITH_REGIONS:
+            yield run
+            run = []
+            for inner in regions(item):
+                yield from straight_runs(inner)
+        elif type(item) in _ENDS_A_RUN:
+            yield run
+            run = []
+        else:
+            run.append(item)
+    yield run
 
 
 def regions_of(body: Region) -> list[Region]:

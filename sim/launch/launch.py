@@ -34,7 +34,7 @@ from .partition import Outcome, run_parts, split, total
 from .race_tables import LaunchShadow, race_rows
 from .schedules import LOCKSTEP, Schedule
 from .shadow_pool import SHADOWS, StorageShadow
-from .thread_accesses import NOT_NOTED, ThreadAccesses, have_met, thread_accesses
+from .thread_accesses import NOT_NOTED, ThreadAccesses, have_interfered, thread_accesses
 from .threads import processors
 from .tracing import Trace
 from .workspace import LaunchParams, LaunchTables, Template, Workspace
@@ -127,7 +127,7 @@ class Launch:
         self.device = device
         self._bound = bound
         self.options = options
-        self._more_memory, self._notes, self.threads_met = more_memory, notes, False
+        self._more_memory, self._notes, self.threads_interfered = more_memory, notes, False
         self._use(device_memory or make_device_memory(bound))
         self._lanes = self._setup.lockstep_groups.lanes
         self.count = prod(grid) if options.chosen is None else len(options.chosen)
@@ -231,13 +231,13 @@ class Launch:
         return self.program.types[variable]
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
-        """Run every workgroup, on several threads. Where these have met, one thread runs all again, on new memory.
+        """Run every workgroup, on several threads. Where these interfered, one thread runs all again, on new memory.
 
         `progress` is called with workgroups done, and all of them.
         """
         threads = self._threads
         outcome = total(self._outcomes(self._parts(threads), threads, progress))
-        if not self.threads_met:
+        if not self.threads_interfered:
             return outcome
         self._use(self._more_memory(self._bound))
         return total(self._outcomes(self._parts(1), 1, None))
@@ -250,7 +250,7 @@ class Launch:
         """Run every workgroup. Returns the outcome of each."""
         return self._outcomes([(place, place + 1) for place in range(self.count)], self._threads, None)
 
-    def run_apart(self, count: int) -> tuple[list[list[int]], list[list[int]]]:
+    def run_one_by_one(self, count: int) -> tuple[list[list[int]], list[list[int]]]:
         """Run the first `count` workgroups, one after the other on this thread, even where one is stopped. Returns the
         rows of `layout.BOUNDS` and `layout.TALLIES` of the first. The launch may not watch races."""
         template = self._template()
@@ -266,18 +266,18 @@ class Launch:
         self, parts: list[tuple[int, int]], threads: int, progress: Callable[[int, int], None] | None
     ) -> list[Outcome]:
         template, params = self._template(), self._params()
-        several = threads > 1 and len(parts) > 1
+        parallel = threads > 1 and len(parts) > 1
         used: dict[int, tuple[Workspace, StorageShadow, ThreadAccesses]] = {}
 
         def run_part(first: int, last: int, thread: int) -> Outcome:
             if thread not in used:
-                shadow, accesses = self.race_shadow.shadow(), self._thread_accesses() if several else NOT_NOTED
+                shadow, accesses = self.race_shadow.shadow(), self._thread_accesses() if parallel else NOT_NOTED
                 used[thread] = template.workspace().begin(params, shadow, accesses), shadow, accesses
             workspace, *_ = used[thread]
             return workspace.run(first, last)
 
         outcomes = run_parts(run_part, parts, threads, progress)
-        self.threads_met |= several and have_met([accesses for _, _, accesses in used.values()])
+        self.threads_interfered |= parallel and have_interfered([accesses for _, _, accesses in used.values()])
         for workspace, shadow, _ in used.values() if self.race_shadow.watches_storage else ():
             SHADOWS.give_back(shadow, workspace.clock)
         template.keep(workspace for workspace, *_ in used.values())
@@ -405,8 +405,8 @@ class Launch:
         ignored = -1 if options.ignored is None else self.program.sites.index(options.ignored)
         config = (*self.grid, options.budget, ignored, options.ignored is not None)
         config += (*self._filled, self.program.shared_bytes // 4)
-        order, several = options.schedule, self._setup.lockstep_groups.count > 1
-        config += (order.seed, order.pick, order.depth, order.patience, order.switches and several)
+        order, in_turns = options.schedule, self._setup.lockstep_groups.count > 1
+        config += (order.seed, order.pick, order.depth, order.patience, order.switches and in_turns)
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
         watched = self._setup.watched.table(access)

@@ -9,7 +9,7 @@ In a batch of several lockstep groups the machine itself compares states (see `m
 
 Otherwise the batch may go on up to a limit of work. Probes make work slower, by a factor that is unknown beforehand: a
 batch with probes that has taken half a second is run without them, from its start. If it ends within the limit, it goes
-on with probes, without a limit. So only the counters of a run that does not end depend on time.
+on with probes, without a limit. So only the outputs and counters of a run that does not end depend on time.
 """
 
 from __future__ import annotations

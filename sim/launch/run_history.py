@@ -27,30 +27,30 @@ _Shape = tuple[tuple[int, int, int], tuple[int, ...], Schedule, int | None]
 @entity
 class History:
     """`interleaved`: how many workgroups to interleave, 0 if the run depended on their order; None before the first
-    run. `threads_met`: a run on several threads was repeated on one. `several`, `alone`: seconds of the first runs on
-    several threads, and on one."""
+    run. `threads_interfered`: a run on several threads was repeated on one. `parallel`, `serial`: seconds of the first
+    runs on several threads, and on one."""
 
     interleaved: int | None = None
-    threads_met: bool = False
-    several: list[float] = field(default_factory=list[float])
-    alone: list[float] = field(default_factory=list[float])
+    threads_interfered: bool = False
+    parallel: list[float] = field(default_factory=list[float])
+    serial: list[float] = field(default_factory=list[float])
 
     @property
     def one_thread(self) -> bool:
         """Whether one thread should run it."""
-        if self.threads_met or not self.several:
-            return self.threads_met
-        least = min(self.several)
+        if self.threads_interfered or not self.parallel:
+            return self.threads_interfered
+        least = min(self.parallel)
         if not _SHORT <= least < _UNSURE * _SHORT:
             return least < _SHORT
-        if min(len(self.alone), len(self.several)) < _TRIES:
-            return len(self.alone) < len(self.several)
-        return min(self.alone) < least
+        if min(len(self.serial), len(self.parallel)) < _TRIES:
+            return len(self.serial) < len(self.parallel)
+        return min(self.serial) < least
 
     def note(self, launch: Launch, seconds: float) -> None:
-        """Note how long a run took, and whether threads have met."""
-        self.threads_met |= launch.threads_met
-        times = self.alone if launch.options.threads == 1 else self.several
+        """Note how long a run took, and whether threads interfered."""
+        self.threads_interfered |= launch.threads_interfered
+        times = self.serial if launch.options.threads == 1 else self.parallel
         if len(times) < _TRIES:
             times.append(seconds)
 

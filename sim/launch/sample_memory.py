@@ -168,7 +168,8 @@ class SampleMemory:
         """Return what was accessed of storage buffers."""
         starts = sorted((start // 4, name) for name, start in self._starts.items())
         names, firsts = [name for _, name in starts], np.array([start for start, _ in starts], np.int64)
-        listed = np.sort(self._room.listed)
+        listed = self._room.listed
+        listed.sort(kind="stable")  # one pass where `parts` has sorted it
         rows = self._room.rows[listed]
         first, second = rows[:, at.CHUNK_FIRST], rows[:, at.CHUNK_SECOND]
         noted = np.flatnonzero(first | second)

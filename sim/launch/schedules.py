@@ -116,10 +116,10 @@ class Schedule:
         sizes = {"turns": lanes, "subgroup": min(subgroup, lanes), "invocation": 1}
         now = self.sized(lanes, workgroups, subgroup)
         found = [replace(self, granularity=each, beside=0).sized(lanes, workgroups, subgroup) for each in sizes]
-        several = [each for each in found if each.beside * lanes > sizes[each.granularity]]
+        finer = [each for each in found if each.beside * lanes > sizes[each.granularity]]
         if now.takes_turns:
-            several = [each for each in several if sizes[each.granularity] <= sizes[now.granularity] and each != now]
-        return several
+            finer = [each for each in finer if sizes[each.granularity] <= sizes[now.granularity] and each != now]
+        return finer
 
     @property
     def mirrors(self) -> bool:

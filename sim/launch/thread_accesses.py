@@ -1,7 +1,7 @@
 """Which storage each thread of a run has accessed: whether the run is what one thread would have done.
 
 Workgroups run on several threads in no particular order. That shows only where one thread has stored to a grain that
-another has stored to or loaded: then the threads have met, and one thread repeats the run.
+another has stored to or loaded: then the threads interfered, and one thread repeats the run.
 """
 
 from __future__ import annotations
@@ -41,15 +41,14 @@ NOT_NOTED = ThreadAccesses(np.zeros(1, np.uint32), np.zeros(1, np.uint32))
 """For a run on one thread."""
 
 
-def have_met(threads: list[ThreadAccesses]) -> bool:
+def have_interfered(threads: list[ThreadAccesses]) -> bool:
     """Whether one of these threads has stored to a grain that another has stored to or loaded."""
     first, *others = threads or [NOT_NOTED]
-    return any(
-        _meet(threads, slice(start, start + _PART)) for start in range(0, len(first.stored) if others else 0, _PART)
-    )
+    starts = range(0, len(first.stored) if others else 0, _PART)
+    return any(_interfered_in(threads, slice(start, start + _PART)) for start in starts)
 
 
-def _meet(threads: list[ThreadAccesses], part: slice) -> bool:
+def _interfered_in(threads: list[ThreadAccesses], part: slice) -> bool:
     stored = accessed = np.zeros(1, np.uint32)  # by the threads before
     for each in threads:
         stores, loads = each.stored[part], each.loaded[part] if len(each.loaded) > 1 else np.zeros(1, np.uint32)

@@ -55,7 +55,7 @@ class Classes:
     representatives: Numbers
     sizes: Numbers
     exact: int  # values that are equal within a class
-    threads_met: bool  # two representatives have stored to one word, or loaded what the other stores
+    threads_interfered: bool  # two representatives have stored to one word, or loaded what the other stores
 
 
 @entity
@@ -152,7 +152,7 @@ class _Classifier:
     def run(self) -> Classes:
         pending = self._members(self._keys())
         done: list[tuple[int, int, Outcome]] = []
-        met = False
+        interfered = False
         for _ in range(_MOST_ROUNDS):
             if 2 * (len(done) + len(pending)) > self._count:
                 raise Unproven(f"at least {len(done) + len(pending):,} of the {self._count:,} workgroups differ")
@@ -160,7 +160,7 @@ class _Classifier:
             outcomes = launch.run_each()
             if outcomes[-1].stopped is not None:
                 raise Unproven("a workgroup was stopped in a loop")
-            met |= launch.threads_met and launch.race_shadow.watches_storage
+            interfered |= launch.threads_interfered and launch.race_shadow.watches_storage
             left: list[Numbers] = []
             for members, outcome in zip(pending, outcomes, strict=True):
                 fits = self._fits(launch, outcome, members)
@@ -168,11 +168,11 @@ class _Classifier:
                 if not fits.all():
                     left.append(members[~fits])
             if not left:
-                return self._gathered(sorted(done, key=_representative), met)
+                return self._gathered(sorted(done, key=_representative), interfered)
             pending = left
         raise Unproven(f"{len(done):,} workgroups and more differ in what is out of bounds")
 
-    def _gathered(self, done: list[tuple[int, int, Outcome]], met: bool) -> Classes:
+    def _gathered(self, done: list[tuple[int, int, Outcome]], interfered: bool) -> Classes:
         representatives = np.array([first for first, _, _ in done])
         sizes = np.array([size for _, size, _ in done])
         self._memory = DeviceMemory(self._memory.places, np.zeros(1, np.uint32))  # frees the contents, which are large
@@ -180,7 +180,7 @@ class _Classifier:
         for place, (_, _, outcome) in enumerate(done):
             _at_place(outcome, place)
         outcome = total([times(outcome, size) for _, size, outcome in done])
-        return Classes(launch, outcome, representatives, sizes, len(self._equivalence.exact), met)
+        return Classes(launch, outcome, representatives, sizes, len(self._equivalence.exact), interfered)
 
     def _launch(self, program: Program, chosen: Numbers) -> Launch:
         options = replace(self._options, chosen=chosen)

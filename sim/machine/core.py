@@ -22,29 +22,14 @@ from .checks import checked_sum
 from .compile.by_address import lend
 from .compile.units import compiled, inlined, part, recorded
 from .endless import still_differs
-from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
+from .kinds import CUBE, FILES, LONG, NUMBERS, PROGRAM, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill, pitch_of
-from .memory import (
-    address_of,
-    are_apart,
-    learn,
-    load,
-    load_from_known,
-    load_units,
-    pick,
-    put,
-    put_all,
-    shared_part,
-    stays_inside,
-    store,
-    store_known,
-    store_units,
-)
+from .loads_and_stores import load_or_store
+from .memory import address_of, learn, pick, put, put_all, shared_part
 from .opcodes import first_opcode
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_batch
 from .subgroups import collective
-from .thread_accesses import note_accesses
 from .tiles import QUEUE, add_up, add_what_waits, restart, tile
 from .turns import NONE, STUCK, after_turn, begin_turns, next_group, release
 
@@ -52,7 +37,7 @@ _HALF, _INTEGER, _CONVERSION, _CURVE = (first_opcode(each) for each in ("half", 
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
 _DISPATCH = 16  # lanes that take as long to compute as an instruction takes to begin
 _LAST_LOOP = at.MOST_LOOPS - 1
-_GOES_ON = -1  # instead of why a lockstep group stops
+_GOES_ON, _PAUSES = -1, -2  # instead of why a lockstep group stops
 _PATIENCE = 1 << 8  # backward jumps after which a loop of a lockstep group may wait for others
 _FIRST_GROUP = 0  # the lockstep group whose config holds what all groups share
 
@@ -106,112 +91,6 @@ def last_active(mask, lanes):
 
 
 @inlined
-def access_memory(regs, row, entry, memory, patterns, lanes, width):
-    """Run a load or a store on this memory."""
-    if row[field.OP] == op.STORE or row[field.OP] == op.STORE_FOUR:
-        store(regs, memory, row, entry, lanes)
-    elif row[field.OP] == op.STORE_KNOWN:
-        store_known(regs, memory, row, entry, patterns[row[field.ADDRESS]], lanes)
-    else:
-        extra, addresses, shifts = shared_part(regs, row), regs[row[field.ADDRESS]], regs[row[field.SHIFTS]]
-        lanes = np.int64(1) if row[field.MASK] == field.ONE_LANE else width
-        load(regs[row[field.DEST]], memory, addresses, extra, entry, shifts, lanes)
-
-
-@inlined
-def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width):
-    """Run a load or a store, on the memory and with the unit size of its access."""
-    entry = access[row[field.ACCESS]]
-    if entry[at.UNIT] == 2:
-        access_halves(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, patterns, lanes, width)
-    elif row[field.OP] == op.LOAD_KNOWN:
-        memory = shared if entry[at.SPACE] == at.SHARED else storage
-        extra, addresses, shifts = shared_part(regs, row), regs[row[field.ADDRESS]], regs[row[field.SHIFTS]]
-        known = patterns[row[field.ADDRESS]]
-        load_from_known(regs[row[field.DEST]], memory, addresses, extra, entry, shifts, known, width)
-    else:
-        access_words(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, patterns, lanes, width)
-
-
-@inlined
-def four_at_once(row, patterns):
-    """Whether to load four units at once: loads with a known pattern are faster one by one."""
-    return row[field.OP] == op.LOAD or patterns[row[field.ADDRESS], at.SHAPE] == at.SCATTERED
-
-
-@inlined
-def are_neighbors(code, place):
-    """Whether the access in instruction `place` and the three after it are several accesses, not units of one."""
-    return code[place + field.FOUR - 1, field.ACCESS] - code[place, field.ACCESS] != field.FOUR - 1
-
-
-@inlined
-def four_inside(regs, code, place, access, lanes):
-    """Whether no address of the access in instruction `place` and the three after it is out of bounds."""
-    row, last = code[place], code[place + field.FOUR - 1]
-    entry, addresses = access[row[field.ACCESS]], row[field.ADDRESS]
-    return stays_inside(regs, addresses, shared_part(regs, row), entry, lanes) and (
-        not are_neighbors(code, place) or stays_inside(regs, addresses, shared_part(regs, last), entry, lanes)
-    )
-
-
-@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG, LONG, returns=LONG)
-def load_four(regs, code, place, access, storage, storage16, shared, shared16, width, switches):
-    """Run the load in instruction `place` and the three after it. Returns 0, and loads nothing, if that would differ
-    from one by one: out of bounds, or if lockstep groups switch between them."""
-    row = code[place]
-    entry, extra, neighbors = access[row[field.ACCESS]], shared_part(regs, row), are_neighbors(code, place)
-    if neighbors and switches:
-        return 0
-    if (neighbors or entry[at.POLICY] != at.CLAMP) and not four_inside(regs, code, place, access, width):
-        return 0
-    if entry[at.UNIT] == 2:
-        load_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, width)
-    else:
-        load_units(regs, code, place, shared if entry[at.SPACE] == at.SHARED else storage, entry, extra, width)
-    return 1
-
-
-@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG, LONG, returns=LONG)
-def store_four(regs, code, place, access, storage, storage16, shared, shared16, lanes, switches):
-    """Run the store in instruction `place` and the three after it. Returns 0, and stores nothing, if that would differ
-    from one by one: out of bounds, if lanes may overlap, or if lockstep groups switch between them."""
-    row = code[place]
-    entry, extra, neighbors = access[row[field.ACCESS]], shared_part(regs, row), are_neighbors(code, place)
-    if neighbors and (switches or not are_apart(regs[row[field.ADDRESS]], lanes)):
-        return 0
-    if not four_inside(regs, code, place, access, lanes):
-        return 0
-    if entry[at.UNIT] == 2:
-        store_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, lanes)
-    else:
-        store_units(regs, code, place, shared if entry[at.SPACE] == at.SHARED else storage, entry, extra, lanes)
-    return 1
-
-
-@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, TABLE, LONG, LONG)
-def access_words(regs, row, entry, memory, patterns, lanes, width):
-    access_memory(regs, row, entry, memory, patterns, lanes, width)
-
-
-@part(REGISTERS, INSTRUCTION, NUMBERS, HALVES, TABLE, LONG, LONG)
-def access_halves(regs, row, entry, memory, patterns, lanes, width):
-    access_memory(regs, row, entry, memory, patterns, lanes, width)
-
-
-@inlined
-def note_stores(regs, code, place, config, access, stored, lanes):
-    """Note what the store in instruction `place` stores, and the three after it if they are other accesses."""
-    row = code[place]
-    unit = row[field.ACCESS] % field.FOUR
-    if unit == 0:  # all units of an access are stored, one after the other
-        note_accesses(regs, row, config, access[row[field.ACCESS]], stored, lanes)
-    if row[field.OP] == op.STORE_FOUR and are_neighbors(code, place):
-        for i in range(place + 1, place + field.FOUR):
-            note_accesses(regs, code[i], config, access[code[i, field.ACCESS]], stored, lanes)
-
-
-@inlined
 def move_rows(regs, row, access, lanes, width, whole):
     """Run an operation that only moves registers. `whole` is the width of a row, tail lanes included."""
     what = row[field.OP]
@@ -234,10 +113,12 @@ def move_rows(regs, row, access, lanes, width, whole):
 
 
 @inlined
-def width_from(regs, row, progress, lanes, width):
-    """Return how many lanes to compute from an `narrow` or `restore` on; 0 if it jumps."""
+def width_from(regs, row, config, progress, lanes, width):
+    """Return how many lanes to compute from a `narrow` or `restore` on; 0 if it jumps."""
     if row[field.OP] == op.RESTORE:
         return progress[at.WIDTHS + row[field.LEVEL]]
+    if config[at.SAMPLING] == 1:
+        progress[at.ACTIVE_LANES + row[field.LEVEL]] = last_active(regs[row[field.MASK]], lanes)
     wanted = lanes_up_to(regs, row[field.MASK], lanes)
     if wanted == 0 and row[field.TARGET] >= 0:
         return np.int64(0)
@@ -252,6 +133,14 @@ def go_to_level(progress, level, width):
     return changes
 
 
+@inlined
+def run_atomic(regs, row, access, storage, shared, progress, after, lanes, shares):
+    """Run an atomic operation. `after`: the next instruction; `shares`: lockstep groups take turns."""
+    if shares:
+        note_awaited(regs, row, access, progress, after, lanes)
+    atomic(regs, row, access[row[field.ACCESS]], storage, shared, lanes)
+
+
 @compiled
 def note_awaited(regs, row, access, progress, after, lanes):
     """Note an atomic operation, and where its first active lane finds its word."""
@@ -261,6 +150,37 @@ def note_awaited(regs, row, access, progress, after, lanes):
     address, _ = address_of(regs[row[field.ADDRESS], lane], shared_part(regs, row), access[row[field.ACCESS]])
     progress[at.AWAITED] = after
     progress[at.AWAITED_PLACE] = np.int64(address)
+
+
+@inlined
+def jump_back(
+    regs, shared, storage, snapshot, row, config, progress, after, budget, work,
+    width, lanes_in_use, shares, patient_until, queue, context,
+):  # fmt: skip
+    """Count an iteration. `after`: the instruction after the jump. Returns the iterations and the work that are left,
+    and why the lockstep group stops, if it does."""
+    budget -= 1
+    work -= row[field.COST] * (width + _DISPATCH) + row[field.COST_ONCE] * (1 + _DISPATCH)
+    loop = min(row[field.LOOP], _LAST_LOOP)
+    progress[at.TURNS + loop] += 1
+    progress[at.TURNED + loop] = budget
+    if config[at.SAMPLING] == 1:
+        needed = progress[at.ACTIVE_LANES + progress[at.LEVEL]]
+        progress[at.NEEDED_LANES] += (after - row[field.TARGET]) * needed
+        progress[at.ALL_LANES] += (after - row[field.TARGET]) * lanes_in_use
+    if budget < 0 or work < 0:
+        add_what_waits(width, queue, context)
+        if budget < 0 or not still_differs(regs, shared, storage, snapshot, row[field.LOOP], progress):
+            progress[at.PAUSED] = 1 + row[field.LOOP]
+            return budget, work, np.int64(_PAUSES)
+    waits = shares and row[field.WAITS] == 1
+    if waits:
+        budget += 1  # waiting is limited by work alone
+        progress[at.PATIENCE_LEFT] -= 1
+    if (waits and progress[at.PATIENCE_LEFT] < 0) or (shares and budget < patient_until):
+        progress[at.AT_LOOP] = row[field.LOOP]
+        return budget, work, np.int64(at.SPINS)
+    return budget, work, np.int64(_GOES_ON)
 
 
 @compiled
@@ -281,7 +201,7 @@ def run_lockstep_group(
     pc, budget, epoch = progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED]
     work = progress[at.WORK_LEFT]
     shares, switches, patient_until = config[at.LOCKSTEP_GROUPS] > 1, config[at.SWITCHES] == 1, budget - _PATIENCE
-    stops, notes = np.int64(_GOES_ON), probes.stored.size > 1
+    stops = np.int64(_GOES_ON)
     while True:  # once per change of the width, which is constant in the inner loop
         width = progress[at.WIDTHS + progress[at.LEVEL]]
         lanes = min(lanes_in_use, width)
@@ -292,21 +212,10 @@ def run_lockstep_group(
             if what >= _SCALAR:
                 scalar(start, pitch, row, np.int64(1) if row[field.MASK] == field.ONE_LANE else width)
             elif op.LOAD <= what <= op.STORE_FOUR and what != op.LEARN:
-                if what >= op.STORE and notes and access[row[field.ACCESS], at.SPACE] == at.GLOBAL:
-                    note_stores(regs, code, pc - 1, config, access, probes.stored, lanes)
-                at_once = np.int64(0)
-                if what == op.STORE_FOUR:
-                    at_once = store_four(
-                        regs, code, pc - 1, access, storage, storage16, shared, shared16, lanes, switches
-                    )
-                elif what <= op.LOAD_KNOWN and row[field.MASK] == field.FOUR and four_at_once(row, patterns):
-                    at_once = load_four(
-                        regs, code, pc - 1, access, storage, storage16, shared, shared16, width, switches
-                    )
-                if at_once:
-                    pc += field.FOUR - 1
-                else:
-                    memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
+                pc += load_or_store(
+                    regs, code, pc - 1, config, access, storage, storage16, shared, shared16,
+                    patterns, probes.stored, lanes, width, switches,
+                )  # fmt: skip
                 if switches and access[row[field.ACCESS], at.RACING] == 1:
                     stops = at.READY
                     break
@@ -317,30 +226,13 @@ def run_lockstep_group(
                 )  # fmt: skip
             elif what == op.JUMP:
                 if row[field.TARGET] < pc:
-                    budget -= 1
-                    work -= row[field.COST] * (width + _DISPATCH) + row[field.COST_ONCE] * (1 + _DISPATCH)
-                    loop = min(row[field.LOOP], _LAST_LOOP)
-                    progress[at.TURNS + loop] += 1
-                    progress[at.TURNED + loop] = budget
-                    if config[at.SAMPLING] == 1:
-                        needed = progress[at.ACTIVE_LANES + progress[at.LEVEL]]
-                        progress[at.NEEDED_LANES] += (pc - row[field.TARGET]) * needed
-                        progress[at.ALL_LANES] += (pc - row[field.TARGET]) * lanes_in_use
-                    if budget < 0 or work < 0:
-                        add_what_waits(width, queue, context)
-                        if budget < 0 or not still_differs(regs, shared, storage, snapshot, row[field.LOOP], progress):
-                            progress[at.PC], progress[at.BARRIERS_PASSED] = row[field.TARGET], epoch
-                            progress[at.BUDGET_LEFT], progress[at.WORK_LEFT] = budget, work
-                            progress[at.PAUSED] = 1 + row[field.LOOP]
-                            return False
-                    waits = shares and row[field.WAITS] == 1
-                    if waits:
-                        budget += 1  # waiting is limited by work alone
-                        progress[at.PATIENCE_LEFT] -= 1
-                    if (waits and progress[at.PATIENCE_LEFT] < 0) or (shares and budget < patient_until):
-                        stops, pc, progress[at.AT_LOOP] = at.SPINS, np.int64(row[field.TARGET]), row[field.LOOP]
-                        break
-                pc = row[field.TARGET]
+                    budget, work, stops = jump_back(
+                        regs, shared, storage, snapshot, row, config, progress, pc, budget, work,
+                        width, lanes_in_use, shares, patient_until, queue, context,
+                    )  # fmt: skip
+                pc = np.int64(row[field.TARGET])
+                if stops != _GOES_ON:
+                    break
             elif what == op.JUMP_ZERO:
                 if regs[row[field.CONDITION], at.FIRST_LANE] == 0:
                     pc = row[field.TARGET]
@@ -354,9 +246,7 @@ def run_lockstep_group(
                 if not some_active(regs, row[field.MASK], lanes):
                     pc = row[field.TARGET]
             elif what == op.NARROW or what == op.RESTORE:
-                wanted = width_from(regs, row, progress, lanes, width)
-                if config[at.SAMPLING] == 1 and what == op.NARROW:
-                    progress[at.ACTIVE_LANES + row[field.LEVEL]] = last_active(regs[row[field.MASK]], lanes)
+                wanted = width_from(regs, row, config, progress, lanes, width)
                 if wanted == 0:
                     pc = np.int64(row[field.TARGET])
                 elif go_to_level(progress, row[field.LEVEL], wanted):
@@ -376,22 +266,21 @@ def run_lockstep_group(
                 progress[at.PC] = -1
                 progress[at.BUDGET_USED] = max(progress[at.BUDGET_USED], config[at.BUDGET] - budget)
                 return True
-            elif what >= op.FIRST_COLLECTIVE:
-                collective(regs, row, config, workgroups_per_batch)
-                if switches:
-                    stops = at.READY
-                    break
             else:
-                if shares:
-                    note_awaited(regs, row, access, progress, pc, lanes)
-                atomic(regs, row, access[row[field.ACCESS]], storage, shared, lanes)
+                if what >= op.FIRST_COLLECTIVE:
+                    collective(regs, row, config, workgroups_per_batch)
+                else:
+                    run_atomic(regs, row, access, storage, shared, progress, pc, lanes, shares)
                 if switches:
                     stops = at.READY
                     break
         if stops != _GOES_ON:
             add_what_waits(width, queue, context)
             progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED] = pc, budget, epoch
-            progress[at.WORK_LEFT], progress[at.STOPPED] = work, stops
+            progress[at.WORK_LEFT] = work
+            if stops == _PAUSES:
+                return False
+            progress[at.STOPPED] = stops
             return True
 
 

@@ -148,63 +148,65 @@ def row_by_blocks(
     factor, limit = row[at.WATCHED_FACTOR], np.int64(np.uint32(row[at.WATCHED_LIMIT]))
     width = factor if stores else row[at.WATCHED_GRAINS]
     apart, shape = step // factor, log2(step) | (log2(factor) << _UNIT if stores else 0)
-    last_grain = last_block = last_start = last_group = np.int64(-1)
-    blocks = record_of(s, 0)
-    for g in range((lanes + size - 1) // size):
-        since = w.clocks[g, at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << CLOCK_SHIFT
-        stamp, group = stamp_of(w, slot, g, config) + _BIAS, np.uint32(workgroup + g)
-        here, active, end = addresses[g * size :], mask[g * size :], min(size, lanes - g * size)
-        lane = 0
-        while lane < end:
-            address = np.int64(np.uint32(here[lane] + extra))
-            place = row[at.WATCHED_BASE] + (address + unit) * factor
-            offset = place & (step - 1)  # in the element
-            element, me = place - offset, stamp - ((offset // factor) << LANE_BITS if stores else 0)
-            span, count = element >> (BLOCK_BITS + SPAN_BITS), BLOCK * SPAN // step
-            whole = not masked and element % (BLOCK * SPAN) == 0 and end - lane >= count
-            if whole and changes:
-                whole = not is_split(s.starts[at.WRITER, span], begin)
-            elif whole:
-                whole = is_run(here, lane, count, apart)
-            count = count if whole else min(BLOCK, end - lane)
-            if not changes and (
-                not (whole or is_run(here, lane, count, apart))
-                or address + (count - 1) * apart > limit
-                or offset + width > step
-                or element <= last_grain
-            ):
-                return False
-            last_grain = element + count * step - 1
-            one = ((1 << width) - 1) << offset
-            if whole:
-                bits = covered(active, masked, lane, step, one, 0, BLOCK // step)
-                if enter(s, span, me + lane, group, shape, bits, since, begin, stores, changes):
-                    lane += count
-                    continue
-            for block in range(element >> BLOCK_BITS, (last_grain >> BLOCK_BITS) + 1):
-                if not changes and not is_split(s.starts[at.WRITER, block >> SPAN_BITS], begin):
-                    split_span(s, block >> SPAN_BITS, begin)
-                before = ((block << BLOCK_BITS) - element) // step  # the lane of its first grain, from `lane` on
-                start, record = me + lane + before, blocks + block
-                low, high = max(-before, 0), min(BLOCK // step, count - before)
-                bits = covered(active, masked, lane + before, step, one, low, high)
-                shared = block == last_block and (start != last_start or g != last_group)
-                last_block, last_start, last_group = block, start, np.int64(g)
-                if shared or not enter(s, record, start, group, shape, bits, since, begin, stores, changes):
-                    if changes:
-                        leave(w, active, masked, g * size, lane + before, low, high)
-                    elif not is_split(s.starts[at.WRITER, record], begin):
-                        split(s, block, memory, 8 * row[at.WATCHED_GRAIN], begin)
+    last_grain = last_block = last_start = np.int64(-1)
+    lane = end = since = stamp = np.int64(0)
+    group = last_group = np.uint32(0)
+    blocks, in_span = record_of(s, 0), BLOCK * SPAN // step  # lanes
+    while lane < lanes:
+        if lane == end:  # the next workgroup begins
+            g = lane // size
+            since = w.clocks[g, at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << CLOCK_SHIFT
+            stamp, group, end = stamp_of(w, slot, g, config) + _BIAS - lane, np.uint32(workgroup + g), end + size
+        left = min(end, lanes) - lane
+        address = np.int64(np.uint32(addresses[lane] + extra))
+        place = row[at.WATCHED_BASE] + (address + unit) * factor
+        offset = place & (step - 1)  # in the element
+        element, me = place - offset, stamp - ((offset // factor) << LANE_BITS if stores else 0)
+        span = element >> (BLOCK_BITS + SPAN_BITS)
+        whole = not masked and element % (BLOCK * SPAN) == 0 and left >= in_span
+        if whole and changes:
+            whole = not is_split(s.starts[at.WRITER, span], begin)
+        elif whole:
+            whole = is_run(addresses, lane, in_span, apart)
+        count = in_span if whole else min(BLOCK, left)
+        if not changes and (
+            not (whole or is_run(addresses, lane, count, apart))
+            or address + (count - 1) * apart > limit
+            or offset + width > step
+            or element <= last_grain
+        ):
+            return False
+        last_grain = element + count * step - 1
+        one = ((1 << width) - 1) << offset
+        bits = covered(mask, masked, lane, step, one, 0, BLOCK // step) if whole else np.int64(0)
+        if whole and enter(s, span, me + lane, group, shape, bits, since, begin, stores, changes):
             lane += count
+            continue
+        for block in range(element >> BLOCK_BITS, (last_grain >> BLOCK_BITS) + 1):
+            if not changes and not is_split(s.starts[at.WRITER, block >> SPAN_BITS], begin):
+                split_span(s, block >> SPAN_BITS, begin)
+            before = ((block << BLOCK_BITS) - element) // step  # the lane of its first grain, from `lane` on
+            start, record = me + lane + before, blocks + block
+            low, high = max(-before, 0), min(BLOCK // step, count - before)
+            bits = covered(mask, masked, lane + before, step, one, low, high)
+            shared = block == last_block and (start != last_start or group != last_group)
+            last_block, last_start, last_group = block, start, group
+            if not shared and enter(s, record, start, group, shape, bits, since, begin, stores, changes):
+                continue
+            if changes:
+                leave(w, mask, masked, lane + before, low, high)
+            elif not is_split(s.starts[at.WRITER, record], begin):
+                split(s, block, memory, 8 * row[at.WATCHED_GRAIN], begin)
+        lane += count
     return True
 
 
 @inlined
-def leave(w, mask, masked, first, lane, low, high):
+def leave(w, mask, masked, lane, low, high):
     """Mark the active lanes of a split block."""
-    for i in range(lane + low, lane + high):
-        if not masked or mask[i] != 0:
-            w.left[first + i] = 1
+    for each in range(lane + low, lane + high):
+        if not masked or mask[each] != 0:
+            w.left[each] = 1
             w.state[at.LANES_LEFT] += 1
 
 

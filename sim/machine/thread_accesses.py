@@ -13,6 +13,7 @@ import numpy as np
 
 from . import instruction as field
 from . import layout as at
+from . import opcodes as op
 from .compile.units import inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORDS
 from .memory import address_of, all_ones, shared_part
@@ -68,3 +69,21 @@ def note_accesses(regs, row, config, entry, noted, lanes):
         if happens and first != known:
             note_range(noted, first, first + size - 1)
             known = first
+
+
+@inlined
+def are_neighbors(code, place):
+    """Whether the access in instruction `place` and the three after it are several accesses, not units of one."""
+    return code[place + field.FOUR - 1, field.ACCESS] - code[place, field.ACCESS] != field.FOUR - 1
+
+
+@inlined
+def note_stores(regs, code, place, config, access, stored, lanes):
+    """Note what the store in instruction `place` stores, and the three after it if they are other accesses."""
+    row = code[place]
+    unit = row[field.ACCESS] % field.FOUR
+    if unit == 0:  # all units of an access are stored, one after the other
+        note_accesses(regs, row, config, access[row[field.ACCESS]], stored, lanes)
+    if row[field.OP] == op.STORE_FOUR and are_neighbors(code, place):
+        for i in range(place + 1, place + field.FOUR):
+            note_accesses(regs, code[i], config, access[code[i, field.ACCESS]], stored, lanes)

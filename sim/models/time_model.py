@@ -306,17 +306,18 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
 
     Works on many dispatches at once, too: on a work whose figures are arrays.
     """
-    phases = [{name: unit(each, costs, cores) for name, unit in UNITS.items()} for each in work.phases or (work,)]
+    mean, longest = chains = _chains(work, costs)
+    phases = [_cycles(each, _chains(each, costs), costs, cores) for each in work.phases]
+    phases = phases or [_cycles(work, chains, costs, cores)]
     for later in phases[1:]:
         later["workgroup start"] = 0.0
     p = _overlap(work, cores)
-    cycles = {name: sum([each[name] for each in phases]) for name in UNITS}
+    cycles = {name: sum([each[name] for each in phases]) for name in phases[0]}
     units = _shares(cycles, p)
     if len(phases) > 1:
         in_turn, own = _in_turn(work, cores), [_shares(each, p) for each in phases]
-        units = {name: (1 - in_turn) * units[name] + in_turn * sum([each[name] for each in own]) for name in UNITS}
+        units = {name: (1 - in_turn) * units[name] + in_turn * sum([each[name] for each in own]) for name in cycles}
     norm = _larger(1e-9, sum(units.values()))
-    mean, longest = _chains(work, costs)
     alone = _ALONE * (longest - mean) * _larger(0.0, 1 - cycles["latency"] / norm)  # as far as it was not waited for
     busy = 1 + alone / norm
     parts = {name: busy * each / costs["clock_mhz"] for name, each in units.items()}
@@ -408,9 +409,9 @@ def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
     return mean, _larger(mean, longest)
 
 
-def _latency(work: Work, costs: Mapping[str, float], cores: int) -> float:
+def _latency(work: Work, chains: tuple[float, float], cores: int) -> float:
     """Chains of the workgroups that a core runs one after the other."""
-    mean, longest = _chains(work, costs)
+    mean, longest = chains
     return _larger(longest, mean * _larger(1.0, _rounds(work, cores) / work.resident))
 
 
@@ -425,28 +426,30 @@ def _start(work: Work, costs: Mapping[str, float], cores: int) -> float:
     return (work.workgroups * costs["workgroup_start"] + subgroups * costs["subgroup_start"]) / cores
 
 
-UNITS = {
-    "issue": _issue,
-    "special functions": _special,
-    "workgroup memory": _workgroup_memory,
-    "cache lines": _cache_lines,
-    "L2 cache": _l2,
-    "device memory": _dram,
-    "latency": _latency,
-    "atomics": _atomics,
-    "workgroup start": _start,
-}
+def _cycles(work: Work, chains: tuple[float, float], costs: Mapping[str, float], cores: int) -> dict[str, float]:
+    """Return the cycles of each unit. `chains`: those of the work."""
+    return {
+        "issue": _issue(work, costs, cores),
+        "special functions": _special(work, costs, cores),
+        "workgroup memory": _workgroup_memory(work, costs, cores),
+        "cache lines": _cache_lines(work, costs, cores),
+        "L2 cache": _l2(work, costs, cores),
+        "device memory": _dram(work, costs, cores),
+        "latency": _latency(work, chains, cores),
+        "atomics": _atomics(work, costs, cores),
+        "workgroup start": _start(work, costs, cores),
+    }
 
 
 @frozen
 class TimeModel:
-    """A table of costs, and the function that predicts by it. `given`: costs that no fit changes; `not_fitted`: of
-    these, those that stay as they began."""
+    """A table of costs, and the function that predicts by it. `unfitted`: costs that no fit changes; `assumed`: of
+    these, those that nothing measures."""
 
     costs: Mapping[str, tuple[str, float]] = field(hash=False)
     predicted_us: Callable[[Work, Mapping[str, float], int], tuple[float, dict[str, float]]]
-    given: tuple[str, ...]
-    not_fitted: tuple[str, ...] = ()
+    unfitted: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
 
     @property
     def begin(self) -> dict[str, float]:

@@ -30,7 +30,7 @@ from .instruction_costs import (
     STEPS_OF_SOFTWARE,
     STORE_OF_LOCAL,
     InstructionCost,
-    copied_slots,
+    arrays_in_memory,
     cost_of_access,
     cost_of_atomic,
     cost_of_local,
@@ -40,7 +40,7 @@ from .instruction_costs import (
     is_predicated,
     needed_values,
     operands,
-    variable_slots,
+    slots_of,
 )
 
 _CYCLES_OF = {**STEPS, **STEPS_OF_SOFTWARE}
@@ -124,8 +124,9 @@ class _Walk:
         self._barriers = barriers
         self._sites = lowered.sites.rows
         self._needed = needed_values(lowered.body)
-        self._copied = copied_slots(lowered.body)
-        self._variables = variable_slots(lowered.body)
+        arrays = arrays_in_memory(lowered.body)
+        self._copied = slots_of(array for array in arrays if array.copied)
+        self._variables = slots_of(array for array in arrays if not array.copied)
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
         self._phases = _Phases()

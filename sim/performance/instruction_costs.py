@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..fast_dataclass import frozen
 from ..ir import ir
@@ -219,36 +219,24 @@ def is_predicated(construct: ir.If) -> bool:
 STORE_OF_LOCAL = InstructionCost("local_store", "issue")  # of one element of all lanes
 
 
-def copied_slots(body: ir.Region) -> frozenset[int]:
-    """Return the identities of the slots of array values that are in memory.
+def arrays_in_memory(body: ir.Region) -> list[ir.Block]:
+    """Return the arrays of function space that are in memory: those indexed at run time, unless they are short.
 
-    A driver copies such an array to memory each time that it is indexed: on an H200, each access to a value of 32 words
-    takes as long as 32 stores.
+    A driver copies a value, `Block.copied`, to memory each time that it is indexed: on an H200, each access to a value
+    of 32 words takes as long as 32 stores.
     """
-    copies = (block for block in _indexed(body) if _is_in_memory(block) and block.copied)
-    return frozenset(id(slot) for block in copies for slot in block.slots)
+    indexed = {id(item.block): item.block for item in ir.items_of(body) if isinstance(item, ir.Pick | ir.Put)}
+    return [block for block in indexed.values() if _is_in_memory(block)]
 
 
-def variable_slots(body: ir.Region) -> frozenset[int]:
-    """Return the identities of the slots of array variables that are indexed at run time, and so are in memory."""
-    variables = (block for block in _indexed(body) if _is_in_memory(block) and not block.copied)
-    return frozenset(id(slot) for block in variables for slot in block.slots)
-
-
-def memory_slots(body: ir.Region) -> frozenset[int]:
-    """Return the identities of the slots of arrays that are in memory."""
-    return frozenset(id(slot) for block in _indexed(body) if _is_in_memory(block) for slot in block.slots)
+def slots_of(blocks: Iterable[ir.Block]) -> frozenset[int]:
+    """Return the identities of the slots of blocks."""
+    return frozenset(id(slot) for block in blocks for slot in block.slots)
 
 
 def local_words(body: ir.Region) -> int:
     """Return the words of memory of each invocation that its arrays of function space take."""
-    return sum(block.rows for block in _indexed(body) if _is_in_memory(block))
-
-
-def _indexed(body: ir.Region) -> list[ir.Block]:
-    """Return the arrays and vectors of function space that are indexed at run time."""
-    found = {id(item.block): item.block for item in ir.items_of(body) if isinstance(item, ir.Pick | ir.Put)}
-    return list(found.values())
+    return sum(block.rows for block in arrays_in_memory(body))
 
 
 def _is_in_memory(block: ir.Block) -> bool:

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from ..ir import ir
 from ..ir.lowered import Lowered
-from .instruction_costs import memory_slots, needed_values, operands
+from .instruction_costs import arrays_in_memory, needed_values, operands, slots_of
 
 _OTHERS = 10  # for addresses, and what a driver keeps
 _FREE = frozenset(("const", "length"))
@@ -41,7 +41,7 @@ class _Walk:
         self.last: dict[int, int] = {}
         self._position = 0
         self._needed = needed_values(lowered.body)
-        self._in_memory = memory_slots(lowered.body)
+        self._in_memory = slots_of(arrays_in_memory(lowered.body))
         self._used: list[set[int]] = [set()]  # in each of the loops around, and in the program
 
     def region(self, region: ir.Region) -> None:

@@ -6,12 +6,12 @@ but other accesses and arithmetic lies between them, and twice as long in a loop
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..analysis.uses import split
 from ..fast_dataclass import frozen
 from ..ir import ir
-from ..ir.ir import Region, Value
+from ..ir.ir import Item, Value
 from ..ir.lowered import Lowered
 from ..ir.sites import SourceSite
 from ..wgsl.typed import Variable
@@ -30,51 +30,37 @@ class _Stored:
 
 def store_runs(lowered: Lowered) -> Mapping[SourceSite, int]:
     """Return the bytes that each store to storage writes together with its neighbours, for those that have any."""
-    search = _Search(lowered)
-    search.region(lowered.body)
-    return search.found
+    found: dict[SourceSite, int] = {}
+    for items in ir.straight_runs(lowered.body):
+        for stores in _by_key(lowered, items):
+            for run in _neighbors(stores):
+                size = run[-1].end - run[0].first
+                for each in run if len(run) > 1 else ():  # of a site that is part of several runs, the shortest counts
+                    found[each.site] = min(size, found.get(each.site, size))
+    return found
 
 
-class _Search:
-    def __init__(self, lowered: Lowered) -> None:
-        self._accesses, self._sites = lowered.accesses, lowered.sites.rows
-        self._open: dict[_Key, list[_Stored]] = {}
-        self.found: dict[SourceSite, int] = {}
-
-    def region(self, region: Region) -> None:
-        """Search a region and those inside it. Stores before and after these are not together."""
-        for item in region.items:
-            if isinstance(item, ir.Store) and item.site >= 0:
-                self._store(item)
-            elif inner := ir.regions(item):
-                self._close()
-                for each in inner:
-                    self.region(each)
-            elif isinstance(item, ir.Barrier | ir.Jump):
-                self._close()
-        self._close()
-
-    def _store(self, item: ir.Store) -> None:
-        access, parts = self._accesses[item.access], split(item.address)
+def _by_key(lowered: Lowered, items: Sequence[Item]) -> Iterable[list[_Stored]]:
+    """Return the stores to storage, those together whose addresses differ by constants."""
+    found: dict[_Key, list[_Stored]] = {}
+    for item in items:
+        if not isinstance(item, ir.Store) or item.site < 0:
+            continue
+        access, parts = lowered.accesses[item.access], split(item.address)
         if access.memory == "storage":
             first = (access.offset + parts.constant) * access.unit
             key = access.variable, access.stride, access.count, parts.lane, parts.shared
-            stored = _Stored(first, first + access.bytes_per_lane, self._sites[item.site])
-            self._open.setdefault(key, []).append(stored)
+            stored = _Stored(first, first + access.bytes_per_lane, lowered.sites.rows[item.site])
+            found.setdefault(key, []).append(stored)
+    return found.values()
 
-    def _close(self) -> None:
-        for stores in self._open.values():
-            run: list[_Stored] = []
-            for each in sorted(stores, key=lambda store: (store.first, store.end)):
-                if run and each.first != run[-1].end:
-                    self._note(run)
-                    run = []
-                run.append(each)
-            self._note(run)
-        self._open.clear()
 
-    def _note(self, run: list[_Stored]) -> None:
-        """Note a run of several. Of a site that is part of more than one, the shortest counts."""
-        size = run[-1].end - run[0].first
-        for each in run if len(run) > 1 else ():
-            self.found[each.site] = min(size, self.found.get(each.site, size))
+def _neighbors(stores: list[_Stored]) -> Iterator[list[_Stored]]:
+    """Divide stores into runs in which each begins where the one before it ends."""
+    run: list[_Stored] = []
+    for each in sorted(stores, key=lambda store: (store.first, store.end)):
+        if run and each.first != run[-1].end:
+            yield run
+            run = []
+        run.append(each)
+    yield run

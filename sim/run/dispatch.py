@@ -110,18 +110,16 @@ class Dispatch:
             return min(how.schedule.beside, self._count(how))
         if how.ignored is not None:
             return 1
-        alone = self.lanes >= _LANES_PER_BATCH // 4 or not is_on("side by side")
-        usual = 1 if alone else _LANES_PER_BATCH // self.lanes
+        is_wide = self.lanes >= _LANES_PER_BATCH // 4 or not is_on("side by side")
+        usual = 1 if is_wide else _LANES_PER_BATCH // self.lanes
         return max(1, min(max(usual, how.schedule.beside), prod(self.grid)))
 
     def _interleaved(self, launch: Launch) -> int:
         """Return how many workgroups to interleave instead: 0, or enough to fill a vector with a lane of each."""
-        several = max(VECTOR_LANES, launch.program.workgroups_per_batch)
-        if launch.count < 2 * several or not launch.can_interleave:
+        count = max(VECTOR_LANES, launch.program.workgroups_per_batch)
+        if launch.count < 2 * count or not launch.can_interleave:
             return 0
-        return (
-            several if interleaving_speedup(launch.program, several, launch.sample_loop_lanes()) >= MIN_SPEEDUP else 0
-        )
+        return count if interleaving_speedup(launch.program, count, launch.sample_loop_lanes()) >= MIN_SPEEDUP else 0
 
     def with_(self, **changes: Any) -> Dispatch:
         """Return the dispatch with other fields, and without what its runs have found so far."""

@@ -124,7 +124,7 @@ def verdicts_of(dispatch: Dispatch) -> Verdicts:
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
     found = dispatch.classes(probes - {"touched", "redundant"})
     findings = [f for f in explain(found.launch, found.outcome) if f.code not in _OF_DATA]
-    if found.threads_met or any(f.code in _SEEN_BY_ALL for f in findings):
+    if found.threads_interfered or any(f.code in _SEEN_BY_ALL for f in findings):
         raise Unproven("findings depend on all of them")
     rest = probes & {"nan", "touched"} | (frozenset(("across",)) if "races" in probes else frozenset[str]())
     left = after = None

@@ -25,9 +25,9 @@ from .region_sums import RegionSums, region_sums
 from .workgroup_sample import SAMPLED, Sampler, cache_lines, sampler
 
 _KINDS = ("load", "store", "atomic")
-_SUMS = frozenset(("atomicAdd", "atomicSub"))
-_REDUCTIONS = _SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
-_TURNS = {"atomicCompareExchangeWeak": 2}
+_ATOMIC_SUMS = frozenset(("atomicAdd", "atomicSub"))
+_ATOMIC_REDUCTIONS = _ATOMIC_SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
+_ATOMIC_TURNS = {"atomicCompareExchangeWeak": 2}
 _MOST_PROGRAMS = 16  # that are kept for each module
 _MOST_DEVICES = 4  # that a program is kept for
 
@@ -37,7 +37,7 @@ class Access:
     """A place that accesses memory.
 
     `row`: of the counters of a run; `sampled`: its number in the program that samples workgroups, -1 if it is not in
-    it. `words`: of each lane. `apart`: the share of its stores that reach the L2 cache, where runs of stores reach it
+    it. `words`: of each lane. `l2_share`: of its stores, those that reach the L2 cache, where runs of stores reach it
     together. `passes`: wavefronts to each that is counted. `combines`: the device combines its atomic operations where
     all lanes of a subgroup change one word; `turns`: to each that is counted, otherwise.
     """
@@ -49,7 +49,7 @@ class Access:
     space: str | None
     variable: str | None
     words: int
-    apart: float
+    l2_share: float
     passes: int
     combines: bool
     turns: int
@@ -156,12 +156,12 @@ def _analysed(dispatch: Dispatch) -> _Analysed:
     """Return what the text of the program decides; that of a module's programs is kept."""
     pipeline, how = dispatch.pipeline, dispatch.build_options(SAMPLED)
     how["workgroups_per_batch"] = 1
-    several = dispatch.lanes > dispatch.device.subgroup_size
+    has_barriers = dispatch.lanes > dispatch.device.subgroup_size
 
     def make() -> _Analysed:
         made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
         program = made.program()
-        regions = region_costs(made.lowered, barriers=several)
+        regions = region_costs(made.lowered, barriers=has_barriers)
         sites = made.lowered.sites.rows
         return _Analysed(
             sampler(program),
@@ -180,7 +180,7 @@ def _analysed(dispatch: Dispatch) -> _Analysed:
         )
 
     known = _ANALYSED.setdefault(pipeline.module, {})
-    return remember(known, (*program_key(pipeline, how), several), make, _MOST_PROGRAMS)
+    return remember(known, (*program_key(pipeline, how), has_barriers), make, _MOST_PROGRAMS)
 
 
 def _without_texels(site: SourceSite) -> SourceSite:
@@ -227,14 +227,14 @@ def _access(row: int, site: SourceSite, analysed: _Analysed, device: Device) -> 
         space=site.space,
         variable=site.variable,
         words=max(1, -(-width // 4)),
-        apart=_apart(width, analysed.store_runs.get(site, 0), device),
+        l2_share=_l2_share(width, analysed.store_runs.get(site, 0), device),
         passes=2 if site.kind == "store" and width == 12 else 1,  # such stores are split (measured on an H200)
-        combines=operation in (_SUMS if site in analysed.used else _REDUCTIONS),
-        turns=_TURNS.get(operation, 1),
+        combines=operation in (_ATOMIC_SUMS if site in analysed.used else _ATOMIC_REDUCTIONS),
+        turns=_ATOMIC_TURNS.get(operation, 1),
     )
 
 
-def _apart(width: int, together: int, device: Device) -> float:
+def _l2_share(width: int, together: int, device: Device) -> float:
     """Return the share of stores of this width that reach the L2 cache. `together`: bytes of their run.
 
     On an H200 these are half of them, for three and more stores to less than a sector.

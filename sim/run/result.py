@@ -203,7 +203,8 @@ class Run:
         """Every writable binding after the run, with the key, dtype and shape that it was given with.
 
         Bytes stay bytes. After a run by classes the first use may run all workgroups; after a sample, outputs hold what
-        its workgroups stored.
+        its workgroups stored. After a run that was stopped in a loop they hold what was stored until then, which may
+        depend on threads and time.
         """
         launch = self._left or self._dispatch.run(frozenset())[0]
         return launch.outputs()

@@ -22,11 +22,11 @@ from .workgroup_sample import CHUNK, Contention, Misses, Sample, Spread, sample_
 
 _ALL_MISS = Misses(1.0, 1.0)
 _PACKED = Spread(1.0, 1.0, 0.0, 1.0)
-_APART = Contention(0.0, 0.0, 0.0, 1.0, 0.0)
+_NO_CONTENTION = Contention(0.0, 0.0, 0.0, 1.0, 0.0)
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
 _PARTS = 48  # of the L2 cache
 # The fields of `Work` that are sums over accesses.
-_SUMS = (
+_SUMS_OVER_ACCESSES = (
     *("load_lines", "ideal_load_lines", "missed_lines", "load_sectors", "ideal_load_sectors"),
     *("store_lines", "ideal_store_lines", "stored_lines", "store_sectors", "ideal_store_sectors"),
     *("wavefronts", "ideal_wavefronts", "workgroup_atomic_turns"),
@@ -61,7 +61,7 @@ def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDAr
     turns = _storage_atomics(dispatch, turning, run)
     if len(parts) == 1:
         return Work(**same, **moves, **turns, **parts[0])
-    sums = {name: sum([each[name] for each in parts]) for name in _SUMS}
+    sums = {name: sum([each[name] for each in parts]) for name in _SUMS_OVER_ACCESSES}
     waits = run.executed(known.whole, ExecutedPhase.sum(executed.phases))
     moved = _divided(moves, [run.sectors(its.all) for its in known.phases])
     numbers = range(len(parts))
@@ -90,7 +90,7 @@ class _CountedRun:
 
     def of_phase(self, accesses: Accesses, executed: ExecutedPhase) -> dict[str, Any]:
         """Return the fields of the work of a phase that are its own: sums over its accesses, and what it executes."""
-        sums, rows, scale, misses = dict.fromkeys(_SUMS, 0.0), self.rows, self.scale, self.sample.misses
+        sums, rows, scale, misses = dict.fromkeys(_SUMS_OVER_ACCESSES, 0.0), self.rows, self.scale, self.sample.misses
         width = self.device.line_bytes // self.device.sector_bytes
         for each in accesses.loads:
             row, share = rows[each.row], misses.get(each.sampled, _ALL_MISS).sectors
@@ -100,7 +100,7 @@ class _CountedRun:
             sums["load_sectors"] += scale * row.global_sectors * share
             sums["ideal_load_sectors"] += scale * min(row.global_ideal_sectors, row.global_sectors * share)
         for each in accesses.stores:
-            row, share = rows[each.row], each.apart
+            row, share = rows[each.row], each.l2_share
             sums["store_lines"] += scale * row.global_lines
             sums["ideal_store_lines"] += scale * _ideal_lines(row, width)
             sums["stored_lines"] += scale * row.global_lines * share
@@ -261,11 +261,11 @@ def _storage_atomics(dispatch: Dispatch, accesses: Sequence[Access], run: _Count
         again += count * (each.turns - 1)
     squares = most = word_turns = 0.0
     for name, count in passes.items():
-        its = run.sample.contention.get(name, _APART)
-        apart, least = max(1.0, grid / 2) ** its.growth, 4 * CHUNK / max(4 * CHUNK, sizes.get(name, 0))
-        squares += count * count * max(least, its.collisions / apart)
-        most = max(most, count * max(least, its.busiest / apart))
-        word_turns = max(word_turns, count * its.word / apart)
+        its = run.sample.contention.get(name, _NO_CONTENTION)
+        growth, least = max(1.0, grid / 2) ** its.growth, 4 * CHUNK / max(4 * CHUNK, sizes.get(name, 0))
+        squares += count * count * max(least, its.collisions / growth)
+        most = max(most, count * max(least, its.busiest / growth))
+        word_turns = max(word_turns, count * its.word / growth)
     total = sum(passes.values())
     turns = max(most, total / _PARTS + sqrt(2 * log(_PARTS) * squares / _PARTS))
     return {"atomic_sectors": total + again, "atomic_turns": turns, "atomic_word_turns": min(turns, word_turns)}

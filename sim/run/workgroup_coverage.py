@@ -17,7 +17,8 @@ class Coverage:
     `how` is "all", "classes" or "sample". Of the `workgroups` of the grid, `ran` were run for the counters. `classes`
     has the first workgroup_id of each class, and how many workgroups it represents. `why` is the proof, or why there is
     none, in words; empty unless classes were requested. `unwatched`: accesses of words in which races were not looked
-    for, because they are irregular and shadow memory has no room for them. `untried_orders`: orders of atomic
+    for, because they are irregular and shadow memory has no room for them. Each thread has a shadow of its own, so the
+    number depends on which workgroups a thread runs (see docs/findings.md). `untried_orders`: orders of atomic
     operations in which outputs may differ, and that were not tried because they take too long.
     """
 

@@ -19,7 +19,7 @@ from .dispatch import Dispatch
 
 SAMPLED = frozenset(("sampled", "cached", "sectors", "lanes"))  # probes
 CHUNK = 64  # words that one part of the L2 cache serves
-_APART = 0.7  # a growth from which on the workgroups of a core have data of their own
+_OWN_DATA = 0.7  # a growth from which on the workgroups of a core have data of their own
 
 
 @frozen
@@ -103,13 +103,13 @@ def sample_workgroups(dispatch: Dispatch, sampler: Sampler, resident: int, chang
         sampler.program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes
     )
     memory.limit_cache(cache_lines(dispatch.device, resident))
-    misses = _misses(sampler, *launch.run_apart(min(2, last + 1)))
+    misses = _misses(sampler, *launch.run_one_by_one(min(2, last + 1)))
     spreads = {name: _spread(parts, dispatch.device) for name, parts in memory.parts().items()}
     contention = _contentions(memory.accessed(), changed, alone=last == 0) if changed else {}
-    if resident > 1 and memory.was_full and (growth := _growth(memory.accessed())) < _APART:
+    if resident > 1 and memory.was_full and (growth := _growth(memory.accessed())) < _OWN_DATA:
         memory.restart()
         memory.limit_cache(cache_lines(dispatch.device, resident**growth))
-        misses = _misses(sampler, *launch.run_apart(1))
+        misses = _misses(sampler, *launch.run_one_by_one(1))
     memory.close()
     return Sample(misses, spreads, contention)
 

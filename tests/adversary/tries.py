@@ -28,7 +28,7 @@ from .wrongness import Output
 
 ROOT = Path(__file__).parents[2]
 _BUDGET = 1 << 14  # turns of a loop, after which a wrong kernel is no use
-_APART = 0.02  # share of the tries that run in a process of their own
+_IN_OWN_PROCESS = 0.02  # share of the tries that run in a process of their own
 _LIMIT = 120.0  # seconds of such a process
 FORMATS = ("text", "json", "github", "table")
 
@@ -53,7 +53,7 @@ class Try:
         return f"=== try {self.number}: exit {self.code}: {self.about}\n{shown}\n--- it says\n{self.said[-1500:]}\n"
 
 
-def attempt(number: int, seed: int, *, gpu: bool = False, apart: float = _APART, way: str = "") -> Try:
+def attempt(number: int, seed: int, *, gpu: bool = False, apart: float = _IN_OWN_PROCESS, way: str = "") -> Try:
     """Make try `number` of a seed, always the same. `way`: one of `WAYS`, else any."""
     random_ = random.Random(f"{seed} {number}")
     while True:
@@ -115,7 +115,8 @@ def _judged(number: int, made: Draft, text: str, random_: random.Random, gpu: bo
         (folder / "k.wgsl").write_text(text, encoding="utf-8")
         arguments, pipe, environment = _command(folder, made, random_, gpu)
         if separate:
-            code, said = _apart(arguments, pipe, environment, folder, random_.random() < 0.3 and not made.disguise)
+            by_pytest = random_.random() < 0.3 and not made.disguise
+            code, said = _in_own_process(arguments, pipe, environment, folder, by_pytest)
         else:
             code, said = run_here(arguments, environment, pipe)
         files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.iterdir() if file.is_file()}
@@ -221,7 +222,7 @@ def _environment(changes: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _apart(
+def _in_own_process(
     arguments: list[str], pipe: str, environment: dict[str, str], folder: Path, by_pytest: bool
 ) -> tuple[int, str]:
     """Run a command, or pytest on the folder, in a process of its own, whose output may have no reader."""

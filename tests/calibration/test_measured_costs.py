@@ -57,5 +57,5 @@ def test_dispatches_that_take_no_time_are_left_out(monkeypatch, model, us) -> No
 def test_a_cost_that_no_fit_changes_does_not_claim_one() -> None:
     values = {name: value for name, (_, value) in COSTS.items()}
     costs = costs_of(Fit(values, dict.fromkeys(COSTS, 1.1), np.ones(2)), 1.5, "fitted to 2 times", "command")
-    assert {name for name, cost in costs.items() if cost.source != "fitted to 2 times"} == set(GPU.not_fitted)
+    assert {name for name, cost in costs.items() if cost.source != "fitted to 2 times"} == set(GPU.assumed)
     assert costs["error_90"].value == 1.5

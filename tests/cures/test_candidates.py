@@ -232,7 +232,7 @@ def test_in_a_loop_a_race_may_take_a_barrier_before_and_one_behind() -> None:
     pair, *_ = both_ways(found)
     ahead, back = (f"a {BARRIER[:-1]} after line {AT + line}" for line in (2, 3))
     assert pair.words == f"{ahead} and {back}, at the end of the loop in line {AT + 1},"
-    assert pair.several
+    assert pair.joint
     assert [each.text.strip() for each in pair.replacements] == [BARRIER, BARRIER]
     assert len(pair.orders) == 1
     assert both_ways(change for change, _ in candidates(f"{STORE};\ny[i] = {LOAD};", (STORE, LOAD))) == []

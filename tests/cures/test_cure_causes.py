@@ -86,7 +86,7 @@ def test_the_worst_of_a_cause_is_shown(worse: dict[str, str], better: dict[str, 
 
 
 def test_a_cure_is_the_hint_of_its_races() -> None:
-    cures = Cures((Cure("this", (), (ALONE[0], ALONE[2])), Cure("that", (), (ALONE[1],), several=True)))
+    cures = Cures((Cure("this", (), (ALONE[0], ALONE[2])), Cure("that", (), (ALONE[1],), joint=True)))
     one, two = one_for_each_cause(ALONE, cures)
     assert (one.span, one.count, one.hint) == (place(2), 2, "this removes all 2 races")
     assert (two.span, two.count, two.hint) == (place(4), 1, "that remove this race")

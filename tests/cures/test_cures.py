@@ -253,5 +253,5 @@ def test_two_barriers_remove_what_neither_removes_alone() -> None:
 def test_several_changes_remove_and_one_removes() -> None:
     (race,) = run("t[i] = i;\ny[i] = t[63u - i];").findings
     assert Cure("a barrier", (), (race,)).sentence == "a barrier removes this race"
-    assert Cure("a and b", (), (race, race), several=True).sentence == "a and b remove all 2 races"
-    assert Cure("a and b", (), (race,), several=True).says_to_remove("it") == "a and b remove it"
+    assert Cure("a and b", (), (race, race), joint=True).sentence == "a and b remove all 2 races"
+    assert Cure("a and b", (), (race,), joint=True).says_to_remove("it") == "a and b remove it"

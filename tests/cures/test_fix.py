@@ -69,7 +69,7 @@ def test_fix_says_what_several_changes_remove(command, monkeypatch) -> None:
 
     def found(*args: object) -> Cures:
         (one,) = find(*args).cures
-        return Cures((replace(one, words="a barrier and a copy", several=True),))
+        return Cures((replace(one, words="a barrier and a copy", joint=True),))
 
     monkeypatch.setattr(cured, "find_cures", found)
     assert "a barrier and a copy remove the race in line 6" in command("fix").output

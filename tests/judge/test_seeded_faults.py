@@ -10,12 +10,10 @@ from click.testing import CliRunner
 
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import main
-from tests.judge.seeded_faults import COUNTED, FAULTS, VALUES
+from tests.judge import counter_faults, value_faults
+from tests.judge.seeded_faults import BINDINGS, COUNTED, VALUES
 
-BINDINGS = {
-    COUNTED: ("y=zeros:f32:512", "hist=zeros:u32:32", "pairs=ones:f32:1024", "quads=zeros:f32:1024"),
-    VALUES: ("y=zeros:f32:512", "z=zeros:u32:512", "hist=zeros:u32:8", "x=uniform:f32:64"),
-}
+FAULTS = [*counter_faults.FAULTS, *value_faults.FAULTS]
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +56,18 @@ def test_without_a_fault_nothing_differs(adapter, tmp_path):
     assert diff(tmp_path, VALUES, "", "--counters") == (0, set(), set())
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
-def test_a_fault_in_the_simulator_is_caught(adapter, tmp_path, monkeypatch, fault):
+@pytest.mark.parametrize("fault", counter_faults.FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
+def test_a_fault_in_what_is_counted_is_caught(adapter, tmp_path, monkeypatch, fault):
     fault.seed(monkeypatch)
-    if fault.is_counter:
-        code, _, shown = diff(tmp_path, COUNTED, fault.name, "--counters", "--device=nvidia")
-    else:
-        code, shown, _ = diff(tmp_path, VALUES, fault.name)
+    code, _, shown = diff(tmp_path, COUNTED, fault.name, "--counters", "--device=nvidia")
+    assert code == 1
+    assert fault.shows in shown
+
+
+@pytest.mark.parametrize("fault", value_faults.FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
+def test_a_fault_in_what_is_computed_is_caught(adapter, tmp_path, monkeypatch, fault):
+    fault.seed(monkeypatch)
+    code, shown, _ = diff(tmp_path, VALUES, fault.name)
     assert code == 1
     assert fault.shows in shown
 
@@ -76,4 +79,4 @@ def test_no_fault_is_left_behind(adapter, tmp_path):
 
 def test_there_are_many_faults_of_every_sort():
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 60
-    assert sum(fault.is_counter for fault in FAULTS) >= 30
+    assert len(counter_faults.FAULTS) >= 30

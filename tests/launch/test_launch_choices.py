@@ -120,7 +120,7 @@ def test_one_thread_repeats_a_short_run(monkeypatch: pytest.MonkeyPatch, short: 
 
 
 @pytest.mark.parametrize(
-    ("several", "alone", "expected"),
+    ("parallel", "serial", "expected"),
     [
         ([], [], False),
         ([6.0], [], True),  # tried once each way, then once more
@@ -134,11 +134,11 @@ def test_one_thread_repeats_a_short_run(monkeypatch: pytest.MonkeyPatch, short: 
     ],
 )
 def test_a_short_run_is_tried_on_one_thread_and_on_several(
-    monkeypatch: pytest.MonkeyPatch, several: list[float], alone: list[float], expected: bool
+    monkeypatch: pytest.MonkeyPatch, parallel: list[float], serial: list[float], expected: bool
 ) -> None:
     monkeypatch.setattr(run_history, "_SHORT", 1)
-    assert run_history.History(several=several, alone=alone).one_thread == expected
-    assert run_history.History(several=several, alone=alone, threads_met=True).one_thread
+    assert run_history.History(parallel=parallel, serial=serial).one_thread == expected
+    assert run_history.History(parallel=parallel, serial=serial, threads_interfered=True).one_thread
 
 
 def test_setups_are_dropped_once_they_no_longer_fit() -> None:

@@ -69,7 +69,7 @@ def ran(each: Dispatch, numbers: list[int], sample: SampleMemory | None) -> Laun
     program, how = build(each.pipeline, **options), replace(each.how, chosen=np.array(numbers), threads=1)
     memory, notes = (sample.memory, sample.notes) if sample else (make_device_memory(each.bound), None)
     found = Launch(program, each.bound, each.grid, each.device, how, memory, notes=notes)
-    found.run_apart(len(numbers))
+    found.run_one_by_one(len(numbers))
     return found
 
 
@@ -168,13 +168,13 @@ def test_a_prediction_copies_no_binding(monkeypatch) -> None:
 
 def test_a_workgroup_runs_again_only_where_its_cache_was_full(monkeypatch) -> None:
     counts: list[int] = []
-    run_apart = Launch.run_apart
+    run_one_by_one = Launch.run_one_by_one
 
     def noted(launched: Launch, count: int) -> object:
         counts.append(count)
-        return run_apart(launched, count)
+        return run_one_by_one(launched, count)
 
-    monkeypatch.setattr(Launch, "run_apart", noted)
+    monkeypatch.setattr(Launch, "run_one_by_one", noted)
     shared = PREDICTED.replace("x[id.x]", "x[id.x % 64u] + x[id.x % 64u + 64u] + x[id.x % 64u]")
     given = {"x": np.ones(512, np.float32), "y": np.ones(512, np.float32)}
     for lines, expected in ((12, [2]), (11, [2, 1])):  # with room for two sectors each; a workgroup loads 24
@@ -187,8 +187,13 @@ def test_a_workgroup_runs_again_only_where_its_cache_was_full(monkeypatch) -> No
 
 def test_the_only_workgroup_runs_once(monkeypatch) -> None:
     counts: list[int] = []
-    run_apart = Launch.run_apart
-    monkeypatch.setattr(Launch, "run_apart", lambda each, count: counts.append(count) or run_apart(each, count))
+    run_one_by_one = Launch.run_one_by_one
+
+    def noted(launched: Launch, count: int) -> object:
+        counts.append(count)
+        return run_one_by_one(launched, count)
+
+    monkeypatch.setattr(Launch, "run_one_by_one", noted)
     assert predicted(64, grid=1).work.moved_again == 0
     assert counts == [1]
 

@@ -234,7 +234,7 @@ def test_a_program_whose_stores_overlap_is_not_run_twice_again(monkeypatch):
     """Two threads may both store to word 0: their run does not count. The next run takes one thread from the start."""
     monkeypatch.setattr(partition, "_WORTH", 1)
     monkeypatch.setattr(partition, "_PATIENCE", 0)
-    monkeypatch.setattr(launch, "have_met", lambda threads: any(len(each.stored) > 1 for each in threads))
+    monkeypatch.setattr(launch, "have_interfered", lambda threads: any(len(each.stored) > 1 for each in threads))
     monkeypatch.setenv(THREADS, "2")
     runs = []
     run = launch.Launch._outcomes

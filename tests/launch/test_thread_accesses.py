@@ -13,7 +13,7 @@ import pytest
 import bankshot
 from bankshot.sim.launch import launch, partition
 from bankshot.sim.launch.partition import Outcome
-from bankshot.sim.launch.thread_accesses import ThreadAccesses, have_met, thread_accesses
+from bankshot.sim.launch.thread_accesses import ThreadAccesses, have_interfered, thread_accesses
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.mechanisms import without
 from bankshot.sim.run.prepared import dispatch_of
@@ -38,22 +38,22 @@ def notes(stored: tuple[int, ...] = (), loaded: tuple[int, ...] = (), *, loads: 
 @pytest.mark.parametrize("loads", [True, False])
 def test_two_threads_meet_where_both_store(grain: int, loads: bool) -> None:
     made = partial(notes, loads=loads)
-    assert have_met([made((grain,)), made((grain,))])
-    assert have_met([made((5, grain)), made(), made((7,)), made((6, grain))])
-    assert not have_met([made((grain,)), made((5,)), made((7,))])
+    assert have_interfered([made((grain,)), made((grain,))])
+    assert have_interfered([made((5, grain)), made(), made((7,)), made((6, grain))])
+    assert not have_interfered([made((grain,)), made((5,)), made((7,))])
 
 
 @pytest.mark.parametrize("grain", [0, 31, 32, LAST])
 def test_two_threads_meet_where_one_loads_what_another_stores(grain: int) -> None:
-    assert have_met([notes((grain,)), notes((), (grain,))])
-    assert have_met([notes((), (grain,)), notes((5,)), notes((grain,))])
-    assert not have_met([notes((), (grain,)), notes((5,), (grain,))])
+    assert have_interfered([notes((grain,)), notes((), (grain,))])
+    assert have_interfered([notes((), (grain,)), notes((5,)), notes((grain,))])
+    assert not have_interfered([notes((), (grain,)), notes((5,), (grain,))])
 
 
 def test_a_thread_does_not_meet_itself() -> None:
-    assert not have_met([notes((3, LAST), (3, LAST)), notes((4,), (4,))])
-    assert not have_met([notes((3,), (3,))])
-    assert not have_met([])
+    assert not have_interfered([notes((3, LAST), (3, LAST)), notes((4,), (4,))])
+    assert not have_interfered([notes((3,), (3,))])
+    assert not have_interfered([])
 
 
 # ---- what the machine notes --------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def meets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Meets]:
         bindings: dict[str, Any] = {name: np.zeros(shape, np.uint32) for name, shape in arrays.items()}
         bindings["h"] = np.zeros(128, np.float16)
         made, _ = dispatch_of(text, grid=2, bindings=bindings).run(frozenset())
-        return made.threads_met
+        return made.threads_interfered
 
     with without("history", "side by side"):
         yield ran
@@ -188,7 +188,7 @@ def test_no_order_of_parts_changes_what_a_run_tells(
     shuffled, met = random.Random(chunk), list[bool]()
     run = launch.Launch.run
     monkeypatch.setattr(
-        launch.Launch, "run", lambda self, *progress: (run(self, *progress), met.append(self.threads_met))[0]
+        launch.Launch, "run", lambda self, *progress: (run(self, *progress), met.append(self.threads_interfered))[0]
     )
     for seed in range(chunk * 8, chunk * 8 + 8):
         with without("history", "side by side"):

@@ -7,7 +7,7 @@ import pytest
 
 import bankshot
 from bankshot.oracle.reports.cost_places import cost_places
-from bankshot.sim.models.time_model import UNITS, WORTH
+from bankshot.sim.models.time_model import GPU, WORTH, predicted_us
 from bankshot.sim.run import line_times, what_if
 
 HEAD = """\
@@ -50,7 +50,8 @@ def run(body: str, words: int = 1024, grid: int = 1000, device: str = "nvidia-h2
 
 
 def test_each_unit_of_the_model_is_divided_among_lines_or_is_of_none() -> None:
-    assert {*UNITS, "launch"} <= {*line_times._WEIGHTS, *line_times.NO_LINE}
+    _, units = predicted_us(run(STORES).work, GPU.begin, cores=132)
+    assert {*units} <= {*line_times._WEIGHTS, *line_times.NO_LINE}
 
 
 def test_the_lines_and_what_is_of_no_line_add_up_to_the_prediction() -> None:
