@@ -26,32 +26,45 @@ from typing import Any, TypeVar, dataclass_transform, overload
 T = TypeVar("T")
 
 
+@overload
+def entity(cls: type[T], /) -> type[T]: ...
+@overload
+def entity(*, slots: bool = False) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
-def entity(cls: type[T]) -> type[T]:
-    """Make a class a mutable record whose instances equal only themselves."""
-    cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` renders the signature, which doubles the cost
-    made = dataclass(init=False, repr=False, eq=False)(cls)
-    if "__init__" not in cls.__dict__:
-        _generate_init_late(made)
-    if made.__repr__ is object.__repr__:
-        made.__repr__ = _repr
-    return made
+def entity(cls: Any = None, /, *, slots: bool = False) -> Any:
+    """Make a class a mutable record whose instances equal only themselves.
+
+    `slots`: its instances have no `__dict__`, so that they take less time and memory, but the class takes twice as long
+    to make. It is for the records of which a module has thousands.
+    """
+
+    def make(each: Any) -> Any:
+        own = each.__dict__
+        each.__doc__ = each.__doc__ or each.__name__  # else `dataclass` renders the signature, which doubles the cost
+        made: Any = dataclass(init=False, repr=False, eq=False, slots=slots)(each)
+        if "__init__" not in own:
+            _generate_init_late(made)
+        if made.__repr__ is object.__repr__:
+            made.__repr__ = _repr
+        return made
+
+    return make if cls is None else make(cls)
 
 
 @overload
 def frozen(cls: type[T], /) -> type[T]: ...
 @overload
-def frozen(*, eq: bool = True) -> Callable[[type[T]], type[T]]: ...
+def frozen(*, eq: bool = True, slots: bool = False) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def frozen(cls: Any = None, /, *, eq: bool = True) -> Any:
+def frozen(cls: Any = None, /, *, eq: bool = True, slots: bool = False) -> Any:
     """Make a class an immutable record.
 
     Instances of one class are equal where their fields are, less those with `compare=False`. With `eq=False` each
-    equals only itself.
+    equals only itself. `slots`: as in `entity`.
     """
 
     def make(each: Any) -> Any:
-        own, made = each.__dict__, entity(each)
+        own, made = each.__dict__, entity(slots=slots)(each)
         if eq and "__eq__" not in own:
             compared = [member for member in fields(made) if member.compare]
             made._compared = _getter(compared)

@@ -14,7 +14,7 @@ from ..fast_dataclass import entity
 from ..wgsl.source import Span
 
 
-@entity
+@entity(slots=True)
 class Reg:
     """A register: `rows` adjacent rows, allocated from `row` on; or, with `of`, row number `row` of another register.
 
@@ -34,7 +34,7 @@ Field = Reg | int
 FIELDS = ("dest", "a", "b", "c", "e", "mask", "x")  # of `Ins`, in the order of an encoded instruction
 
 
-@entity
+@entity(slots=True)
 class Ins:
     """One instruction: an opcode and its `FIELDS` (see `machine.instruction`)."""
 

@@ -16,7 +16,7 @@ from ..wgsl.source import Span
 from .sites import SourceSite
 
 
-@entity
+@entity(slots=True)
 class Value:
     """One scalar per lane. `kind` is f32, f16, i32, u32 or bool.
 
@@ -100,7 +100,7 @@ class Count:
     rounded: list[tuple[int, tuple[Value, ...]]] = field(default_factory=list[tuple[int, tuple[Value, ...]]])
 
 
-@entity
+@entity(slots=True)
 class Set:
     slot: Slot
     value: Value

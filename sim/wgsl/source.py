@@ -73,7 +73,7 @@ class Source:
         return Place(self.name, index + 1, column)
 
 
-@frozen
+@frozen(slots=True)
 class Span:
     """Characters `start` to `end` (exclusive) of `source`."""
 

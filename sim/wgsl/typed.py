@@ -87,7 +87,7 @@ class Function:
 # ---- expressions ---------------------------------------------------------------------------------------
 
 
-@entity
+@entity(slots=True)
 class Expr:
     """An expression. Its `type` is a `Reference` where it is a memory view."""
 
@@ -95,7 +95,7 @@ class Expr:
     span: Span
 
 
-@entity
+@entity(slots=True)
 class Const(Expr):
     """A folded const-expression; `value` is None where it is not evaluated (right of a decided `&&` or `||`)."""
 
@@ -107,7 +107,7 @@ class OverrideRef(Expr):
     override: Override
 
 
-@entity
+@entity(slots=True)
 class VarRef(Expr):
     """The name of a `var`: a Reference, or the handle itself for a texture or sampler."""
 
@@ -121,7 +121,7 @@ class ValueRef(Expr):
     var: Variable
 
 
-@entity
+@entity(slots=True)
 class Load(Expr):
     """The value in memory at `ref`: the load rule, made explicit."""
 
@@ -172,7 +172,7 @@ class ShortCircuit(Expr):
     right: Expr
 
 
-@entity
+@entity(slots=True)
 class BuiltinCall(Expr):
     """A call of a builtin function or operator, with `args` converted to the parameters of the chosen overload.
 

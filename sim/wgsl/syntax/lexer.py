@@ -91,7 +91,7 @@ _MOST_ERRORS = 100  # a file of something else has an illegal character in every
 BYTE_ORDER_MARK = "\ufeff"
 
 
-@entity
+@entity(slots=True)
 class Token:
     """A token. `kind` is a name above, or the text of a keyword or symbol; offsets count characters."""
 

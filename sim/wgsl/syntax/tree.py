@@ -11,7 +11,7 @@ from ...fast_dataclass import entity
 from ..source import Span
 
 
-@entity
+@entity(slots=True)
 class Node:
     span: Span
 
@@ -19,12 +19,12 @@ class Node:
 # ---- expressions ---------------------------------------------------------------------------------------
 
 
-@entity
+@entity(slots=True)
 class Expr(Node):
     pass
 
 
-@entity
+@entity(slots=True)
 class Literal(Expr):
     """A literal. `kind` is one of bool, abstract-int, i32, u32, abstract-float, f32, f16."""
 
@@ -33,7 +33,7 @@ class Literal(Expr):
     value: bool | int | float
 
 
-@entity
+@entity(slots=True)
 class Ident(Expr):
     """`name` or `name<args>`. `args` is None without a template list; `name_span` covers the name alone."""
 
@@ -73,7 +73,7 @@ class Unary(Expr):
     operand: Expr
 
 
-@entity
+@entity(slots=True)
 class Binary(Expr):
     """An infix operator: + - * / % & | ^ << >> && || == != < <= > >="""
 
@@ -110,7 +110,7 @@ class Directive(Node):
 # ---- statements ----------------------------------------------------------------------------------------
 
 
-@entity
+@entity(slots=True)
 class Stmt(Node):
     pass
 
@@ -133,7 +133,7 @@ class LocalDecl(Stmt):
     init: Expr | None
 
 
-@entity
+@entity(slots=True)
 class Assign(Stmt):
     """`target op value`, with one of = += -= *= /= %= &= |= ^= <<= >>=. The target of `_ = value` is None."""
 
