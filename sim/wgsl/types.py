@@ -253,14 +253,16 @@ def is_concrete(t: Type) -> bool:
 def is_constructible(t: Type) -> bool:
     """Whether values of a type can be created, loaded, passed and returned. Spec: "Constructible Types"."""
     match t:
-        case Buffer():
+        case Scalar() | Vec() | Mat():
+            return True
+        case Buffer():  # an array
             return False
         case Array():
             return isinstance(t.count, int) and is_constructible(t.elem)
         case Struct():
             return all(is_constructible(m.type) for m in t.members)
         case _:
-            return isinstance(t, (Scalar, Vec, Mat))
+            return False
 
 
 def is_host_shareable(t: Type) -> bool:

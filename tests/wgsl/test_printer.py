@@ -15,7 +15,7 @@ from bankshot.sim.wgsl.syntax.printer import to_wgsl
 
 @cache
 def field_names(kind: type) -> list[str]:
-    return [field.name for field in fields(kind) if field.name not in ("span", "name_span", "op_span")]
+    return [field.name for field in fields(kind) if field.name not in ("span", "name_span", "op_start")]
 
 
 def same(one, other) -> bool:

@@ -26,6 +26,8 @@ def check_behavior(function: typed.Function) -> None:
 def behavior_of(stmt: typed.Stmt) -> Behavior:
     """Return the behavior of a statement. Raises `WgslError` where it has none."""
     match stmt:
+        case typed.Assign() | typed.VarDecl() | typed.LetDecl():  # the most frequent
+            return NEXT
         case typed.Block():
             return _sequence(stmt.body)
         case typed.Return():
@@ -48,7 +50,7 @@ def _sequence(body: list[typed.Stmt]) -> Behavior:
     result = NEXT
     for stmt in body:
         behavior = behavior_of(stmt)
-        if "Next" in result:
+        if behavior is not NEXT and "Next" in result:
             result = (result - NEXT) | behavior
     return result
 

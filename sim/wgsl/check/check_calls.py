@@ -6,6 +6,7 @@ and "Value Constructor Built-in Functions".
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ...fast_dataclass import frozen
@@ -13,7 +14,6 @@ from .. import typed
 from .. import types as t
 from ..builtins import BUILTINS, OPERATORS, Builtin
 from ..diagnostics import Note, counted, fail, first_words
-from ..source import Span
 from ..syntax import tree
 from . import buffer_views, const_eval, fold, overloads
 from .check_types import check_held, predeclared
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_ARRAY_CONSTRUCTOR = 65535  # spec, "Limits", requires at least 2047; tables of 2048 entries are in use
 
 _UNARY_ROWS = {"-": "unary -", "!": "!", "~": "~"}
+_TYPE = attrgetter("type")
 _INFERRING = ("vec", "mat", "array")  # generators whose template arguments a constructor infers
 
 
@@ -60,12 +61,12 @@ def call(e: Expressions, expr: tree.Call) -> Called:
             raise fail("not-callable", message, callee.name_span, *declared(entity), hint=hint)
 
 
-def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op_span: Span) -> typed.Expr:
-    """Apply a unary or binary operator to values. Raises `WgslError`."""
+def operator(e: Expressions, op: str, operands: list[typed.Expr], node: tree.Node) -> typed.Expr:
+    """Apply a unary or binary operator of a syntax node to values. Raises `WgslError`."""
     row = OPERATORS[_UNARY_ROWS[op] if len(operands) == 1 else op]
     if op in ("<<", ">>"):
         _check_shift_amount(op, operands[1])
-    return _apply(e, row, (), operands, span, op_span)
+    return _apply(row, (), operands, node)
 
 
 def _check_shift_amount(op: str, amount: typed.Expr) -> None:
@@ -120,7 +121,7 @@ def _builtin(e: Expressions, row: Builtin, expr: tree.Call) -> Called:
     e.uses.builtins.setdefault(row.name, expr.span)
     templates = tuple(e.type_of(a) for a in callee.args or ())
     args = [_builtin_argument(e, row, i, a) for i, a in enumerate(expr.args)]
-    made = _apply(e, row, templates, args, expr.span, expr.span)
+    made = _apply(row, templates, args, expr)
     has_value = made.type != typed.NOTHING
     return Called(made, has_value, row.must_use and has_value)
 
@@ -146,16 +147,11 @@ def _takes_pointer(row: Builtin, i: int) -> bool:
     return bool(params) and all(param.name == "ptr" for param in params)
 
 
-def _apply(
-    e: Expressions, row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], span: Span, blame: Span
-) -> typed.Expr:
-    types, all_const = tuple([a.type for a in args]), row.const
-    for arg in args:
-        if not isinstance(arg, typed.Const):
-            all_const = False
+def _apply(row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], node: tree.Node) -> typed.Expr:
+    types, all_const = tuple(map(_TYPE, args)), row.const and fold.constants(args) == len(args)
     chosen = overloads.find(row, templates, types, all_const)
     if chosen is None:
-        chosen = overloads.resolve(row, templates, types, blame, [a.span for a in args], all_const=all_const)
+        chosen = overloads.resolve(row, templates, types, node.op_span, [a.span for a in args], all_const=all_const)
     for i in chosen.const_params:
         if not isinstance(args[i], typed.Const):
             message = f"argument {i + 1} of '{row.name}' must be a const-expression"
@@ -163,7 +159,7 @@ def _apply(
     converted = args
     if types != chosen.params:
         converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
-    return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, span)
+    return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, node.span)
 
 
 # ---- value constructors --------------------------------------------------------------------------------

@@ -6,15 +6,16 @@ in `check_calls`, construction and folding in `fold`. Spec: WGSL, "Expressions".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import typed
 from .. import types as t
 from ..analysis.static_uses import Uses
 from ..builtins import Builtin
-from ..diagnostics import Crash, Note, WgslError, fail, first_words
+from ..diagnostics import Note, WgslError, fail, first_words
 from ..source import Span
 from ..syntax import tree
 from ..syntax.other_languages import HABITS
@@ -143,7 +144,8 @@ class Expressions:
 
     def value(self, expr: tree.Expr) -> typed.Expr:
         """Check an expression and apply the load rule; a call must return a value. Raises `WgslError`."""
-        return self.load(self.check(expr))
+        made = self.check(expr)
+        return self.load(made) if isinstance(made.type, t.Reference) else made
 
     def load(self, made: typed.Expr) -> typed.Expr:
         """Apply the load rule: a reference becomes the value in memory. Spec: "Reference and Pointer Types"."""
@@ -167,6 +169,8 @@ class Expressions:
 
     def convert(self, made: typed.Expr, to: t.Type, what: str) -> typed.Expr:
         """Convert a value to a required type; `what` names it in the error. Raises `WgslError`."""
+        if made.type is to:
+            return made
         if not fold.convertible(made.type, to):
             hint = fold.conversion_hint(made, to)
             raise fail("type-mismatch", f"{what} must be {to}, not {made.type}", made.span, hint=hint)
@@ -204,36 +208,19 @@ class Expressions:
 
     # ---- kinds of expressions --------------------------------------------------------------------------
 
-    def check(self, expr: tree.Expr, *, target: bool = False) -> typed.Expr:
-        """Check an expression; its type is a `Reference` where it is a memory view. `target`: it is assigned to."""
-        if target:
-            if isinstance(expr, tree.Member):
-                return self._member(expr, target=True)
-            if isinstance(expr, tree.Paren):
-                return self.check(expr.inner, target=True)
-        made = self._checked(expr)
+    def check(self, expr: tree.Expr) -> typed.Expr:
+        """Check an expression; its type is a `Reference` where it is a memory view."""
+        made = self._checks[type(expr)](self, expr)
         return made if self.live or not isinstance(made, typed.Const) else typed.Const(made.type, made.span, None)
 
-    def _checked(self, expr: tree.Expr) -> typed.Expr:
-        match expr:
-            case tree.Ident():
-                return self._ident(expr)
-            case tree.Literal():
-                return self._literal(expr)
-            case tree.Binary():
-                return self._binary(expr)
-            case tree.Index():
-                return self._index(expr)
-            case tree.Member():
-                return self._member(expr)
-            case tree.Call():
-                return self._call(expr)
-            case tree.Unary():
-                return self._unary(expr)
-            case tree.Paren():
-                return self.check(expr.inner)
-            case _:
-                raise Crash(f"the checker does not know {type(expr).__name__}", expr.span)
+    def target(self, expr: tree.Expr) -> typed.Expr:
+        """Check what is assigned to, which may be several components of a vector."""
+        if isinstance(expr, tree.Paren):
+            return self.target(expr.inner)
+        return self._member(expr, target=True) if isinstance(expr, tree.Member) else self.check(expr)
+
+    def _paren(self, expr: tree.Paren) -> typed.Expr:
+        return self.check(expr.inner)
 
     def _literal(self, expr: tree.Literal) -> typed.Expr:
         if expr.kind == "f16":
@@ -280,13 +267,12 @@ class Expressions:
             return self._address_of(expr)
         if expr.op == "*":
             return self._indirection(expr)
-        return check_calls.operator(self, expr.op, [self.value(expr.operand)], expr.span, expr.span)
+        return check_calls.operator(self, expr.op, [self.value(expr.operand)], expr)
 
     def _binary(self, expr: tree.Binary) -> typed.Expr:
         if expr.op in ("&&", "||"):
             return self._short_circuit(expr)
-        operands = [self.value(expr.left), self.value(expr.right)]
-        return check_calls.operator(self, expr.op, operands, expr.span, expr.op_span)
+        return check_calls.operator(self, expr.op, [self.value(expr.left), self.value(expr.right)], expr)
 
     def _short_circuit(self, expr: tree.Binary) -> typed.Expr:
         left = self.condition(expr.left, f"the left side of '{expr.op}'")
@@ -371,6 +357,17 @@ class Expressions:
         if len(components) > 1 and not target:
             base = self.load(base)
         return fold.swizzle(base, components, expr.span)
+
+    _checks: ClassVar[dict[type[tree.Expr], Callable[[Expressions, Any], typed.Expr]]] = {
+        tree.Ident: _ident,
+        tree.Literal: _literal,
+        tree.Binary: _binary,
+        tree.Index: _index,
+        tree.Member: _member,
+        tree.Call: _call,
+        tree.Unary: _unary,
+        tree.Paren: _paren,
+    }
 
 
 def _swizzle(expr: tree.Member, vector: t.Vec) -> tuple[int, ...]:

@@ -210,7 +210,7 @@ class Statements:
             value = self.expressions.converted(stmt.value, store, "the assigned value")
             return typed.Assign(stmt.span, target, value)
         value = self.expressions.value(stmt.value)
-        return self._update(target, stmt.op[:-1], value, stmt.span, stmt.op_span)
+        return self._update(target, stmt.op[:-1], value, stmt)
 
     def _phony(self, stmt: tree.Assign) -> typed.Stmt:
         value = self.expressions.value(stmt.value)
@@ -225,7 +225,7 @@ class Statements:
         update = op != "="
         if not isinstance(expr, tree.Ident):  # checking a mere name finds no other error
             refuse_value(self.expressions, self.function, expr)
-        target = self.expressions.check(expr, target=True)
+        target = self.expressions.target(expr)
         if not isinstance(target.type, t.Reference):
             refuse_value(self.expressions, self.function, expr)
             hint = "write '*' before it to assign to what it points to" if isinstance(target.type, t.Pointer) else None
@@ -248,18 +248,18 @@ class Statements:
             hint = "name each component once"
             raise fail("not-assignable", "a component is assigned twice", expr.span, hint=hint)
 
-    def _update(self, target: typed.Expr, op: str, value: typed.Expr, span: Span, op_span: Span) -> typed.Stmt:
+    def _update(self, target: typed.Expr, op: str, value: typed.Expr, stmt: tree.Stmt) -> typed.Stmt:
         """Check `target op= value`: the operator applied to the loaded target gives the target's type."""
         assert isinstance(target.type, t.Reference)
         store = target.type.store
         check_update(store, op, value)
         loaded = typed.Load(store, target.span, target)
-        made = check_calls.operator(self.expressions, op, [loaded, value], span, op_span)
+        made = check_calls.operator(self.expressions, op, [loaded, value], stmt)
         if made.type != store:
             message = f"'{op}=' gives a value of type {made.type}, which cannot be stored in {store}"
-            raise fail("type-mismatch", message, op_span)
+            raise fail("type-mismatch", message, stmt.op_span)
         assert isinstance(made, typed.BuiltinCall)
-        return typed.CompoundAssign(span, target, made.builtin, made.args[1], made.type)
+        return typed.CompoundAssign(stmt.span, target, made.builtin, made.args[1], made.type)
 
     def _increment(self, stmt: tree.Increment) -> typed.Stmt:
         target = self._target(stmt.target, stmt.op)
@@ -269,7 +269,7 @@ class Statements:
             hint = f"write {first_words(stmt.target.span.text)} {stmt.op[0]}= 1"
             raise fail("type-mismatch", f"'{stmt.op}' needs an i32 or u32, not {store}", stmt.target.span, hint=hint)
         one = typed.Const(store, stmt.span, 1)
-        return self._update(target, stmt.op[0], one, stmt.span, stmt.span)
+        return self._update(target, stmt.op[0], one, stmt)
 
     # ---- calls -----------------------------------------------------------------------------------------
 

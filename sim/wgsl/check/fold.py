@@ -122,22 +122,24 @@ def _pointer_hint(text: str, from_: t.Pointer, to: t.Type) -> str | None:
 # ---- constructors--------------------------------------------------------------------------------------
 
 
+def constants(args: list[typed.Expr]) -> int:
+    """Return how many of these are constants."""
+    return list(map(type, args)).count(typed.Const)
+
+
 def builtin_call(builtin: Builtin, args: list[typed.Expr], result: t.Type, span: Span) -> typed.Expr:
     """Build a call of a builtin function or operator, with its arguments already converted.
 
     Raises `WgslError`, also where the known arguments alone are an error (`x / 0`).
     """
-    constants = 0
-    for arg in args:
-        if isinstance(arg, typed.Const):
-            constants += 1
-    is_const = builtin.const and 0 < constants == len(args)
-    if not is_const and (not constants or builtin.name not in CHECKS):
+    known = constants(args)
+    is_const = builtin.const and 0 < known == len(args)
+    if not is_const and (not known or builtin.name not in CHECKS):
         return typed.BuiltinCall(result, span, builtin, args)
     values = [a.value if isinstance(a, typed.Const) else None for a in args]
     if is_const:
-        known = None not in values
-        value = const_eval.evaluate(builtin, [a.type for a in args], values, result, span) if known else None
+        evaluated = None not in values
+        value = const_eval.evaluate(builtin, [a.type for a in args], values, result, span) if evaluated else None
         return typed.Const(result, span, value)
     const_eval.partial_check(builtin, [a.type for a in args], values, span)
     return typed.BuiltinCall(result, span, builtin, args)

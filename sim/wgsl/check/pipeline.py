@@ -56,7 +56,8 @@ def create_pipeline(
     allowed = _allowed(limits or {})
     size = _workgroup_size(function, fixed, allowed)
     store_types = {variable: fixed.type(variable.type) for variable in function.globals}
-    _check_expressions(function, fixed)
+    if values:  # else the checker has evaluated all of them
+        _check_expressions(function, fixed)
     workgroup_bytes = _workgroup_bytes(store_types)
     if workgroup_bytes > MOST_WORKGROUP_BYTES:
         raise WgslError(_too_much_storage("error", function, store_types, workgroup_bytes))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from ..diagnostics import Note, WgslError, fail, first_words
-from ..source import Span
+from ..source import Source, Span
 from . import tree
 from .lexer import IDENTIFIER, NUMBER, TEMPLATE_END, TEMPLATE_START, Token
 from .literals import read_number
@@ -33,6 +33,10 @@ class ExpressionParser(Cursor):
     """Parses expressions at the cursor."""
 
     in_expression = False
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.numbers: dict[str, tuple[str, int | float]] = {}  # kind and value of the literals so far
 
     def expression(self) -> tree.Expr:
         """expression :
@@ -76,21 +80,23 @@ class ExpressionParser(Cursor):
         return self.binary(left, self.shift) if self.token.kind in _COMPARISONS else left
 
     def shift(self, left: tree.Expr | None = None) -> tree.Expr:
-        """shift_expression : additive_expression | unary_expression shift_operator unary_expression"""
+        """shift_expression : additive_expression | unary_expression shift_operator unary_expression
+        additive_expression : multiplicative_expression ( ( '+' | '-' ) multiplicative_expression ) *
+        """
         left = left or self.operand()
         if self.token.kind in _SHIFTS:
             return self.binary(left, self.operand)
-        # additive_expression : multiplicative_expression ( ( '+' | '-' ) multiplicative_expression ) *
-        left = self.multiplicative(left)
+        while self.token.kind in _MULTIPLICATIVE:
+            left = self.binary(left, self.operand)
         while self.token.kind in _ADDITIVE:
             if self.token.kind == "--":
                 self.split()
             left = self.binary(left, self.multiplicative)
         return left
 
-    def multiplicative(self, left: tree.Expr | None = None) -> tree.Expr:
+    def multiplicative(self) -> tree.Expr:
         """multiplicative_expression : unary_expression ( ( '*' | '/' | '%' ) unary_expression ) *"""
-        left = left or self.operand()
+        left = self.operand()
         while self.token.kind in _MULTIPLICATIVE:
             left = self.binary(left, self.operand)
         return left
@@ -99,7 +105,7 @@ class ExpressionParser(Cursor):
         operator = self.advance()
         right = operand()
         span = Span(self.source, left.span.start, right.span.end)
-        return tree.Binary(span, operator.kind, left, right, self.span_of(operator))
+        return tree.Binary(span, operator.kind, left, right, operator.start)
 
     def operand(self) -> tree.Expr:
         """unary_expression : ( '-' | '!' | '~' | '*' | '&' ) * singular_expression"""
@@ -139,7 +145,7 @@ class ExpressionParser(Cursor):
         """primary_expression : template_elaborated_ident | call_phrase | literal | '(' expression ')'"""
         token = self.token
         if token.kind == IDENTIFIER:
-            name = self.elaborated_name("an expression")
+            name = self.elaborated_name()
             if self.token.kind != "(":
                 return name
             self.advance()
@@ -147,8 +153,10 @@ class ExpressionParser(Cursor):
             return tree.Call(self.span_from(token.start), name, arguments)
         if token.kind == NUMBER:
             self.advance()
-            span = self.span_of(token)
-            kind, value = read_number(token.text, span)
+            span = Span(self.source, token.start, token.end)
+            if token.text not in self.numbers:
+                self.numbers[token.text] = read_number(token.text, span)
+            kind, value = self.numbers[token.text]
             return tree.Literal(span, kind, token.text, value)
         if token.kind in ("true", "false"):
             self.advance()
@@ -179,10 +187,10 @@ class ExpressionParser(Cursor):
             message = "a conversion is written like a call of its type"
             raise fail("cast", message, self.span_from(opening.start), hint=hint)
 
-    def elaborated_name(self, what: str) -> tree.Ident:
-        """template_elaborated_ident : ident template_list ?"""
-        name = self.name(what)
-        span = self.span_of(name)
+    def elaborated_name(self) -> tree.Ident:
+        """template_elaborated_ident : ident template_list ?, at the ident"""
+        name = self.advance()
+        span = Span(self.source, name.start, name.end)
         if self.token.kind != TEMPLATE_START:
             return tree.Ident(span, name.text, None, span)
         arguments = self.template_list()
@@ -204,7 +212,7 @@ class ExpressionParser(Cursor):
         kind = self.token.kind
         if kind != IDENTIFIER:
             raise self.expected(f"the type of {what}", hint=FOREIGN_TYPES.get(kind))
-        name = self.elaborated_name("a type")
+        name = self.elaborated_name()
         after = self.token.kind
         if after in ("[", "*"):
             hint = f"write array<{name.span.text}, 4>" if after == "[" else FOREIGN_TYPES["*"]

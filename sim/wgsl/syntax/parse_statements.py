@@ -28,21 +28,21 @@ class StatementParser(AttributeParser):
 
     def statement(self) -> tree.Stmt | None:
         """statement : a row of `_COMPOUND` or `_SIMPLE`; None for the empty statement, ';'."""
+        row = _SIMPLE.get(self.token.kind)
+        if row is not None:
+            node = row.parse(self)
+            if not self.accept(";"):
+                raise self.expected(shown(";"), f"after {row.what}", after_previous=True)
+            return node
         if self.accept(";"):
             return None
         attributes = self.attributes() if self.token.kind == "@" else []
         kind = self.token.kind
-        row = _SIMPLE.get(kind)
-        if row is None:
-            if compound := _COMPOUND.get(kind):
-                return compound(self, attributes)
-            raise self.expected("a statement", hint=VALUE if kind == NUMBER else STATEMENTS.get(kind))
-        if attributes:
+        if compound := _COMPOUND.get(kind):
+            return compound(self, attributes)
+        if kind in _SIMPLE:
             raise fail("misplaced-attribute", "attributes cannot stand before this statement", attributes[0].span)
-        node = row.parse(self)
-        if not self.accept(";"):
-            raise self.expected(shown(";"), f"after {row.what}", after_previous=True)
-        return node
+        raise self.expected("a statement", hint=VALUE if kind == NUMBER else STATEMENTS.get(kind))
 
     # ---- compound statements ---------------------------------------------------------------------------
 
@@ -52,17 +52,17 @@ class StatementParser(AttributeParser):
 
     def compound(self, attributes: list[tree.Attribute], what: str = "the block") -> tree.Block:
         start = self.start_of(attributes)
-        body, _ = self.braced(what, lambda: None)
+        body, _ = self.braced(what)
         return tree.Block(self.span_from(start), attributes, body)
 
-    def braced(self, what: str, tail: Callable[[], T | None]) -> tuple[list[tree.Stmt], T | None]:
+    def braced(self, what: str, tail: Callable[[], T | None] | None = None) -> tuple[list[tree.Stmt], T | None]:
         """'{' statement * tail ? '}', where `tail` parses what can only come last, or returns None."""
         opened = self.expect("{", f"before {what}")
         self.enter()
         body: list[tree.Stmt] = []
         ending = None
         while ending is None and not self.ends_body():
-            ending = tail()
+            ending = tail() if tail else None
             if ending is None and (statement := self.statement()) is not None:
                 body.append(statement)
         self.leave()
@@ -265,7 +265,7 @@ class StatementParser(AttributeParser):
             self.require_place(target)
             self.advance()
             value = self.expression()
-            return tree.Assign(self.span_from(start), target, operator.kind, value, self.span_of(operator))
+            return tree.Assign(self.span_from(start), target, operator.kind, value, operator.start)
         if operator.kind in _STEPS:
             self.require_place(target)
             self.advance()
@@ -309,7 +309,7 @@ class StatementParser(AttributeParser):
         start = self.advance().start
         operator = self.expect("=", "after '_'")
         value = self.expression()
-        return tree.Assign(self.span_from(start), None, "=", value, self.span_of(operator))
+        return tree.Assign(self.span_from(start), None, "=", value, operator.start)
 
     def require_place(self, node: tree.Expr) -> None:
         """lhs_expression : core_lhs_expression component_or_swizzle_specifier ? | ( '*' | '&' ) lhs_expression
@@ -318,12 +318,12 @@ class StatementParser(AttributeParser):
         whole = node
         while True:
             match node:
+                case tree.Ident(args=None):
+                    return
                 case tree.Index(base=below) | tree.Member(base=below) | tree.Paren(inner=below):
                     node = below
                 case tree.Unary(op="*" | "&", operand=below):
                     node = below
-                case tree.Ident(args=None):
-                    return
                 case tree.Call() if node is not whole:  # a view of a buffer
                     return
                 case _:

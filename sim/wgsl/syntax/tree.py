@@ -15,6 +15,11 @@ from ..source import Span
 class Node:
     span: Span
 
+    @property
+    def op_span(self) -> Span:
+        """What an error of its operator points at."""
+        return self.span
+
 
 # ---- expressions ---------------------------------------------------------------------------------------
 
@@ -80,7 +85,11 @@ class Binary(Expr):
     op: str
     left: Expr
     right: Expr
-    op_span: Span
+    op_start: int  # the offset of the operator
+
+    @property
+    def op_span(self) -> Span:
+        return Span(self.span.source, self.op_start, self.op_start + len(self.op))
 
 
 @entity
@@ -140,7 +149,11 @@ class Assign(Stmt):
     target: Expr | None
     op: str
     value: Expr
-    op_span: Span
+    op_start: int  # the offset of the operator
+
+    @property
+    def op_span(self) -> Span:
+        return Span(self.span.source, self.op_start, self.op_start + len(self.op))
 
 
 @entity
