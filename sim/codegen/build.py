@@ -156,7 +156,7 @@ def _probed(
         widens="components" in probes,
     )
     inspects = lowered.inspects if "nan" in probes else []
-    combines = "nan" not in probes and "combine" in passes and not rounding.contracts and has_products(lowered.body)
+    combines = "nan" not in probes and "combine" in passes and not rounding.contracts and has_products(lowered)
     if not (inspects or combines):
         return lowered, None
     uniformity = _uniformity(lowered, workgroups_per_batch, passes)
@@ -231,7 +231,7 @@ def _lowered(
         widens=widens,
     )
     checked(lowered)
-    if rounding.contracts and has_products(lowered.body):
+    if rounding.contracts and has_products(lowered):
         # A trace must not change the rounding, so traced values are not uses.
         contract(lowered, count_uses(lowered.body, Uniformity(), notes=not lowered.points))
         checked(lowered)

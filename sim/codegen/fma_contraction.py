@@ -26,9 +26,9 @@ SUMS = frozenset(("add_f32", "sub_f32", "add_f16", "sub_f16"))
 PRODUCTS = frozenset(("mul_f32", "mul_f16"))
 
 
-def has_products(body: Region) -> bool:
+def has_products(lowered: Lowered) -> bool:
     """Whether there is anything to join."""
-    return any(isinstance(item, Value) and item.op in PRODUCTS for item in ir.items_of(body))
+    return not PRODUCTS.isdisjoint(lowered.builder.operations)
 
 
 def contract(lowered: Lowered, uses: Uses) -> None:

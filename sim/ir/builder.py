@@ -15,6 +15,7 @@ order, and are shared within one region only. The usual loop is:
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -46,6 +47,7 @@ class Builder:
         self.root = Region(None)
         self.here = self.root
         self.slots: list[Slot] = []
+        self.operations: set[str] = set()  # of all values, and perhaps of some that are no longer in the program
         self.span: Span | None = None
         self._folds, self._fold_floats = "fold" in passes, fold_floats
         self._simplifies, self._limits = "simplify" in passes, "ranges" in passes
@@ -54,7 +56,7 @@ class Builder:
         self._identity = identity
         self._extends = False
         self._last_id = 0
-        self._known: dict[Region, dict[Any, Value]] = {self.root: {}}
+        self._known: defaultdict[Region, dict[Any, Value]] = defaultdict(dict)  # in a region, by what they compute
         self._counts: dict[Region, Count] = {}
         self._versions: dict[Slot, Version] = {}
         self._changes: list[tuple[Slot, Version | None]] = []  # all so far, with the version before
@@ -70,7 +72,7 @@ class Builder:
         builder = cls(passes=ALL - {"place", "forward"}, identity=identity)
         builder.root = builder.here = other.root
         builder.slots = other.slots
-        builder._known = {other.root: {}}
+        builder.operations = other.operations
         builder._extends = True
         builder._last_id = other.last_id
         return builder
@@ -78,10 +80,7 @@ class Builder:
     # ---- values ----
 
     def const(self, kind: str, value: float) -> Value:
-        return self._bits(kind, to_bits(kind, value))
-
-    def _bits(self, kind: str, bits: int) -> Value:
-        return self._value("const", (), kind, self.root, bits)
+        return self._value("const", (), kind, self.root, to_bits(kind, value))
 
     def input(self, name: str) -> Value:
         return self._value("input", (), "u32", self.root, name)
@@ -106,7 +105,7 @@ class Builder:
         return self._value(name, args, OPS[name].result, self._home(args)) if simpler is None else simpler
 
     def _folded(self, name: str, args: tuple[Value, ...]) -> Value:
-        return self._bits(OPS[name].result, _fold(name, *[a.imm for a in args]))
+        return self._value("const", (), OPS[name].result, self.root, _fold(name, *[a.imm for a in args]))
 
     def computed(self, name: str, *args: Value) -> Value:
         """Return the result of scalar operation `name` as computed at run time, without folding or simplification."""
@@ -117,7 +116,7 @@ class Builder:
         if value.kind == kind:
             return value
         if value.op == "const":
-            return self._bits(kind, value.imm)
+            return self._value("const", (), kind, self.root, value.imm)
         home = self.here if self._extends else value.region
         return self._value("bits", (value,), kind, home)
 
@@ -133,7 +132,7 @@ class Builder:
         if found and all(v is not None for v in found):
             return [v for v in found if v is not None]
         results = [self._new("result", (), kind, home) for _ in range(count)]
-        self._known_in(home).update(zip(keys, results, strict=True))
+        self._known[home].update(zip(keys, results, strict=True))
         home.items.append(ir.Load(results, access, address, site))
         return results
 
@@ -142,7 +141,8 @@ class Builder:
         if self._numbers and (found := self._find(key, home)) is not None:
             return found
         self._last_id += 1
-        value = self._known_in(home)[key] = Value(op, args, kind, home, imm, self._last_id, False, self.span)
+        self.operations.add(op)
+        value = self._known[home][key] = Value(op, args, kind, home, imm, self._last_id, False, self.span)
         if home is self.root and self._extends and not args:
             home.items.insert(0, value)
         else:
@@ -153,22 +153,14 @@ class Builder:
         self._last_id += 1
         return Value(op, args, kind, home, imm, self._last_id, False, self.span)
 
-    def _known_in(self, region: Region) -> dict[Any, Value]:
-        """The values built in a region, by what they compute."""
-        known = self._known.get(region)
-        if known is None:
-            known = self._known[region] = {}
-        return known
-
     def _find(self, key: Any, home: Region) -> Value | None:
         """An equal value that is computed wherever `here` runs."""
         if self._extends:
-            return self._known_in(home).get(key)
+            return self._known[home].get(key)
         region: Region | None = self.here
         limit: int | None = None
         while region is not None:
-            known = self._known.get(region)
-            value = None if known is None else known.get(key)
+            value = self._known[region].get(key)
             if value is not None and (limit is None or value.id <= limit):
                 return value
             limit = region.hidden_after
@@ -217,7 +209,7 @@ class Builder:
         key = ("get", slot, version)
         found = self._find(key, region)
         if found is None:
-            found = self._known_in(region)[key] = self._new("get", (), slot.kind, region, slot)
+            found = self._known[region][key] = self._new("get", (), slot.kind, region, slot)
             region.items.append(found)
         return found
 
@@ -231,7 +223,7 @@ class Builder:
         self.here.items.append(Set(slot, value, self.span))
         self.changed((slot,))
         if self._forwards:
-            self._known_in(self.here)["get", slot, self._version] = value
+            self._known[self.here]["get", slot, self._version] = value
 
     def pick(self, block: Block, index: Value) -> Value:
         """Read the scalar of a block whose number is known at run time; a number past the last reads the last."""

@@ -342,4 +342,11 @@ def straight_runs(region: Region) -> Iterator[list[Item]]:
 
 def regions_of(body: Region) -> list[Region]:
     """Return a region and all regions inside it."""
-    return [body, *(region for item in items_of(body) if type(item) in WITH_REGIONS for region in regions(item))]
+    found = [body]
+    for item in body.items:
+        if type(item) in WITH_REGIONS:
+            inner = regions(item)
+            found += inner
+            for region in inner:
+                found += regions_of(region)[1:]
+    return found

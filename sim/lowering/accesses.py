@@ -8,7 +8,7 @@ from typing import Any
 from ..ir import ir
 from ..ir.access import BUFFERS, NOWHERE, Access
 from ..ir.builder import Builder
-from ..ir.ir import Value
+from ..ir.ir import Block, Value
 from ..ir.sites import SiteTable, SourceSite
 from ..ir.trace_points import Tracer
 from ..wgsl import types as t
@@ -76,10 +76,12 @@ class Memory:
 
     def load(self, view: View, span: Span) -> list[Value]:
         """Load a value; return its components."""
-        self.fits(view.type, span)
         self.builder.span = span
+        if (slots := view.slots) is not None:
+            return [self.builder.get(slot) for slot in slots]
+        self.fits(view.type, span)
         if view.block:
-            return self._load_slots(view)
+            return self._pick(view, view.block)
         components: list[Value] = []
         for part, (leaf, offset) in enumerate(leaves(view.type)):
             components += self._load_leaf(view, leaf, offset, span, part)
@@ -89,7 +91,7 @@ class Memory:
         """Store a value, given its components."""
         self.builder.span = span
         if view.block:
-            self._store_slots(view, values, span)
+            self._set(view, view.block, values, span)
             return
         rest = iter(values)
         for part, (leaf, offset) in enumerate(leaves(view.type)):
@@ -112,23 +114,17 @@ class Memory:
 
     # ---- function and private variables ----
 
-    def _load_slots(self, view: View) -> list[Value]:
-        block = view.block
-        assert block is not None
-        width = t.components(view.type)
-        if not view.steps and not block.is_table:
-            return [self.builder.get(slot) for slot in block.slots[view.offset : view.offset + width]]
+    def _pick(self, view: View, block: Block) -> list[Value]:
         index, inside = self._slot_index(view), self._inside(view)
-        picked = [self.builder.pick(block, self._plus(index, i)) for i in range(width)]
+        picked = [self.builder.pick(block, self._plus(index, i)) for i in range(t.components(view.type))]
         if inside is not None:
             picked = [self._either(inside, value, self.builder.const("u32", 0)) for value in picked]
         return [self.builder.reinterpret(kind, value) for kind, value in zip(t.kinds(view.type), picked, strict=True)]
 
-    def _store_slots(self, view: View, values: list[Value], span: Span) -> None:
-        block, builder = view.block, self.builder
-        assert block is not None
-        if not view.steps and not block.is_table:
-            for slot, value in zip(block.slots[view.offset : view.offset + len(values)], values, strict=True):
+    def _set(self, view: View, block: Block, values: list[Value], span: Span) -> None:
+        builder = self.builder
+        if (slots := view.slots) is not None:
+            for slot, value in zip(slots, values, strict=True):
                 builder.set(slot, value)
             if self._tracing:
                 first = view.offset

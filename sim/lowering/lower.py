@@ -163,7 +163,7 @@ class _Lowering(Expressions):
 
     def _statements(self, statements: Iterable[typed.Stmt]) -> bool:
         """Lower statements in order. Returns False if what follows them is unreachable."""
-        return all(self._statement(statement) for statement in statements)
+        return all(map(self._statement, statements))
 
     def _count(self, span: Span) -> None:
         self._statement_count += 1

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..fast_dataclass import frozen
 from ..ir.builder import Builder
-from ..ir.ir import Block, Value
+from ..ir.ir import Block, Slot, Value
 from ..wgsl import types as t
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
@@ -42,6 +42,14 @@ class View:
     block: Block | None = None  # of a function or private variable
     tail: tuple[int, int] | None = None  # of the runtime-sized array at the end of a view of a buffer
     vector: View | None = None  # of which it is a component
+
+    @property
+    def slots(self) -> list[Slot] | None:
+        """The scalars of a function or private variable that it consists of, where these are known."""
+        block = self.block
+        if block is None or self.steps or block.is_table:
+            return None
+        return block.slots[self.offset : self.offset + t.components(self.type)]
 
     def _size(self, type_: t.Type) -> int:
         return t.components(type_) if self.block else t.size_of(type_)
