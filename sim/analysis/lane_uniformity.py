@@ -106,7 +106,7 @@ class _Walk:
             if not argument.uniform:
                 return False
         match value.op:
-            case "const" | "length":
+            case _ if value.args:
                 return True
             case "input":
                 return value.imm in _SHARED_INPUTS or (self._one_workgroup and value.imm in _GROUP_INPUTS)

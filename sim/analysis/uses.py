@@ -302,6 +302,10 @@ class _Order:
                 continue
             if isinstance(item, ir.Count):
                 continue
+            if isinstance(item, ir.Set):
+                last[base(item.value)] = self._clock
+                self._writes.setdefault(item.slot, []).append(self._clock)
+                continue
             for value, _ in operands(item, self._uniformity, self._uses.passes):
                 last[base(value)] = self._clock
             if isinstance(item, (ir.Load, ir.Store, ir.Atomic, ir.Check)):
@@ -309,8 +313,6 @@ class _Order:
                 if "learn" in self._uses.passes and lane is not None and _from_outside(base(lane), region):
                     self._uses.addresses.add(base(lane))
             match item:
-                case ir.Set(slot=slot):
-                    self._writes.setdefault(slot, []).append(self._clock)
                 case ir.Put(block=block):
                     for slot in block.slots:
                         self._writes.setdefault(slot, []).append(self._clock)

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..analysis.dead_flops import count_dead_flops
 from ..analysis.lane_uniformity import Uniformity, find_uniformity
 from ..analysis.order_dependent_atomics import find_order_dependent_atomics
@@ -37,7 +35,7 @@ from .fma_contraction import combine, contract, has_products
 from .loops import note_costs
 from .outer_products import tile
 from .program import Program, has_storage_atomics
-from .virtual_registers import allocate
+from .virtual_registers import allocate, encode
 from .wide_accesses import mark_wide_accesses
 
 if TYPE_CHECKING:
@@ -274,7 +272,7 @@ def _finish(
         code.instructions[position].a = label.position
     rows = allocate(code, len(operands.inputs) + len(operands.constants), "rows" in passes)
     offsets, size = _shared_offsets(pipeline, shadows)
-    encoded = np.array([ins.encode() for ins in code.instructions], np.int32)
+    encoded = encode(code)
     note_costs(encoded)
     return Program(
         encoded,

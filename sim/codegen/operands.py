@@ -70,11 +70,11 @@ class Operands:
         """A register that holds the value in lane 0, if not in others."""
         while value.op == "bits":  # as in `base`
             value = value.args[0]
+        if (reg := self._in_lane0.get(value)) is not None:
+            return reg
         if value.op == "const":
             return self.constant(value.imm)
-        if value.op == "input":
-            return self.input(value.imm)
-        return self._in_lane0.get(value) or self._in_all_lanes[value]
+        return self.input(value.imm) if value.op == "input" else self._in_all_lanes[value]
 
     def all_lanes(self, value: Value) -> Reg:
         """A register that holds the value in every lane."""
@@ -86,9 +86,8 @@ class Operands:
 
     def compute(self, value: Value, ins: Ins) -> None:
         """Add `ins`, which computes `value` into its field D."""
-        reg = Reg()
-        ins.dest = reg
-        self._computed_at[value] = self.code.here
+        reg = ins.dest = Reg()
+        self._computed_at[value] = len(self.code.instructions)
         self.code.add(ins)
         self.hold(value, reg)
 

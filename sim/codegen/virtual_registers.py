@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect
 from dataclasses import field
+from itertools import chain
 from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..analysis.loop_nest import LoopNest
 from ..fast_dataclass import entity
@@ -55,19 +59,9 @@ class Ins:
         """Return the registers it touches; for a part of a register, the whole."""
         found: list[Reg] = []
         for each in (self.dest, self.a, self.b, self.c, self.e, self.mask, self.x):
-            if isinstance(each, Reg):
+            if type(each) is Reg:
                 found.append(each.of or each)
         return found
-
-    def encode(self) -> list[int]:
-        """Return the row of the program. Every register must have its row."""
-        row = [self.op]
-        for each in self.fields():
-            if isinstance(each, Reg):
-                row.append(each.row if each.of is None else each.of.row + each.row)
-            else:
-                row.append(each)
-        return row
 
 
 @entity
@@ -158,19 +152,30 @@ class _Free:
             self._ends.insert(at, end)
 
 
+def encode(code: Code) -> NDArray[np.int32]:
+    """Return the instructions as int32[n, 8] (see `machine.instruction`). Every register must have its row."""
+    words = chain.from_iterable(map(attrgetter("op", *FIELDS), code.instructions))
+    rows = [each if type(each) is not Reg else each.row + (each.of.row if each.of else 0) for each in words]
+    return np.array(rows, np.int32).reshape(-1, 1 + len(FIELDS))
+
+
 def _live_ranges(code: Code) -> list[Reg]:
     """Set `first` and `last` of every register, and list them by `first`. One that is live into a loop is live to its
     end."""
     registers: list[Reg] = []
-    for position, ins in enumerate(code.instructions):
-        for reg in ins.registers():
+    for position, fields in enumerate(map(attrgetter(*FIELDS), code.instructions)):
+        for each in fields:
+            if type(each) is not Reg:
+                continue
+            reg = each.of or each
             if reg.fixed:
                 continue
             if reg.first < 0:
                 reg.first = position
                 registers.append(reg)
             reg.last = position
-    loops = LoopNest(code.loops)
-    for reg in registers:
-        reg.last = loops.last_use(reg.first, reg.last)
+    if code.loops:
+        loops = LoopNest(code.loops)
+        for reg in registers:
+            reg.last = loops.last_use(reg.first, reg.last)
     return registers
