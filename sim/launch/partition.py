@@ -25,6 +25,7 @@ class Outcome:
     """What the machine counted, in the tables of `layout`. `finished` workgroups ran to their end."""
 
     blocks: NDArray[np.int64]
+    by_workgroup: NDArray[np.int64]
     tallies: NDArray[np.int64]
     bounds: NDArray[np.int64]
     reached: NDArray[np.int64]  # of one part, as are the margins
@@ -168,6 +169,7 @@ def total(outcomes: list[Outcome]) -> Outcome:
     return replace(
         first,
         blocks=_added_blocks([each.blocks for each in outcomes]),
+        by_workgroup=reduce(np.add, [each.by_workgroup for each in outcomes]),
         tallies=reduce(np.add, [each.tallies for each in outcomes]),
         bounds=_added([each.bounds for each in outcomes], at.OUTSIDE),
         events=events,

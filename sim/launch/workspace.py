@@ -107,7 +107,7 @@ class Template:
             _,
             snapshot,
         ) = number
-        counted = [probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins]
+        counted = [probes.blocks, probes.by_workgroup, probes.tallies, probes.bounds, probes.reached, probes.margins]
         counted += [watch.unwritten, probes.checks]
         shared = [
             storage,
@@ -204,7 +204,7 @@ class Workspace:
         self._lists = [part.of(memory) for part in template.lists]
         self._worked, _, self._progress = [part.of(memory) for part in template.state]
         self._pauses, self._jumps = self._progress[:, at.PAUSED], self._progress[:, at.BUDGET_USED]
-        _, self._tallies, self._bounds, *_ = [part.of(memory[template.counted]) for part in template.tables]
+        _, _, self._tallies, self._bounds, *_ = [part.of(memory[template.counted]) for part in template.tables]
         self._paused: PausedBatch | None = None
         self._params: LaunchParams | None = None
         self._run = machine().ready(self._address)
@@ -239,12 +239,12 @@ class Workspace:
         """
         finished = self.finish(first, last)
         counts = self._memory[self._template.counted].copy()
-        blocks, tallies, bounds, reached, margins, unwritten, checks = [
+        blocks, by_workgroup, tallies, bounds, reached, margins, unwritten, checks = [
             part.of(counts) for part in self._template.tables
         ]
         events, races, notes = map(_taken, self._lists)
         return Outcome(
-            *(blocks, tallies, bounds, reached, margins, events, races, unwritten, checks, notes),
+            *(blocks, by_workgroup, tallies, bounds, reached, margins, events, races, unwritten, checks, notes),
             worked=int(self._worked[at.WORKED_LANES]),
             finished=finished,
             jumps=max(self._jumps.tolist()),

@@ -393,7 +393,7 @@ def run(address):
             if after_turn(turns, configs, progress, s) == 1:
                 meet(code, configs, regs, progress, s, events, workgroup, watch_at)
                 release(turns, configs, progress, configs[s, at.PLACE])
-        settle(config, workgroups_per_batch, probes)
+        settle(config, order, workgroup, workgroups_per_batch, probes)
         workgroup += workgroups_per_batch
         if config[at.STOP] == 1 and watch.races[at.HEADER, at.BARRIER_NEEDED] > 0:
             break

@@ -34,6 +34,8 @@ class Probes(NamedTuple):
     """Arrays of the counting probes of a run, with `n` memory probes and `w` lanes per register row."""
 
     blocks: NDArray[np.int64]  # [basic blocks], BLOCKS_RUN
+    by_workgroup: NDArray[np.int64]  # [WORKGROUP_SLOTS, 1 without blocks] executions of basic blocks
+    executed: NDArray[np.int64]  # [w] likewise, of workgroups of this batch, beside EXECUTED_BY_EACH
     working: NDArray[np.uint32]  # [w] lanes that have accessed memory in this batch
     worked: NDArray[np.int64]  # WORKED
     rules: NDArray[np.int64]  # [n], RULES
@@ -81,6 +83,8 @@ def make_probes(
     count = max(1, probes)
     return Probes(
         blocks=at.BLOCKS_RUN.new(max(1, blocks)),
+        by_workgroup=np.zeros(at.WORKGROUP_SLOTS if blocks else 1, np.int64),
+        executed=np.zeros(lanes, np.int64),
         working=lanes_of(),
         worked=at.WORKED.new(),
         rules=at.RULES.new(count),

@@ -57,13 +57,17 @@ def first_of(config):
 def count_all(row, config, workgroups_per_batch, p):
     """`count` with all lanes active."""
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP_SIZE], p.blocks[row[field.BLOCK]]
-    tally[at.EXECUTIONS] += workgroups_per_batch * ((size + subgroup - 1) // subgroup)
+    subgroups = (size + subgroup - 1) // subgroup
+    tally[at.EXECUTIONS] += workgroups_per_batch * subgroups
     tally[at.VISITS] += size
     for column in range(at.ACTIVE, at.VISITS):
         tally[column] += workgroups_per_batch * size
     if config[at.LOCKSTEP_GROUPS] == 1:
+        p.worked[at.EXECUTED_BY_EACH] += subgroups
         p.worked[at.ALL_WORKED] |= row[field.ACCESSES] == 1
-    elif row[field.ACCESSES] == 1:
+        return
+    p.executed[config[at.PLACE]] += subgroups
+    if row[field.ACCESSES] == 1:
         first = first_of(config)
         for lane in range(first, first + size):
             p.working[lane] = 1
@@ -83,11 +87,11 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
         for lane in range(lanes):
             p.working[first + lane] |= mask[lane]
     if size == 1:
-        count_single(mask, through, lanes, tally)
+        count_single(mask, through, lanes, tally, p.executed, config[at.PLACE])
         return
     before = tally[at.EXECUTIONS]
     for w in range((lanes + size - 1) // size):
-        present = 0
+        present = subgroups = 0
         for start in range(w * size, min((w + 1) * size, lanes), subgroup):
             end = min(start + subgroup, (w + 1) * size)
             active = stayed = 0
@@ -95,21 +99,24 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
                 active += np.int64(mask[lane])
                 stayed += np.int64(through[lane])
             if active > 0:
-                tally[at.EXECUTIONS] += 1
+                subgroups += 1
                 tally[at.ACTIVE] += active
                 tally[at.STAYED] += stayed
                 present += end - start
+        tally[at.EXECUTIONS] += subgroups
+        p.executed[config[at.PLACE] + w] += subgroups
         tally[at.PRESENT] += present
         tally[at.LAUNCHED] += size * (present > 0)
     tally[at.VISITS] += size * (tally[at.EXECUTIONS] > before)
 
 
 @inlined
-def count_single(mask, through, lanes, tally):
+def count_single(mask, through, lanes, tally, executed, place):
     """`count_some` for workgroups of one invocation, each of which is a subgroup."""
     active = stayed = np.uint32(0)
     for lane in range(lanes):
         active += mask[lane]
+        executed[place + lane] += np.int64(mask[lane])
         stayed += mask[lane] & through[lane]
     tally[at.STAYED] += np.int64(stayed)
     for column in (at.EXECUTIONS, at.ACTIVE, at.PRESENT, at.LAUNCHED):
@@ -117,9 +124,25 @@ def count_single(mask, through, lanes, tally):
     tally[at.VISITS] += active > 0
 
 
+@inlined
+def count_workgroups(config, order, first, workgroups_per_batch, p):
+    """Count what each workgroup of a batch has executed. `first`: of the batch, in launch order."""
+    count, of_each = config[at.GRID_X] * config[at.GRID_Y] * config[at.GRID_Z], p.worked[at.EXECUTED_BY_EACH]
+    for w in range(workgroups_per_batch):
+        slot = order[first + w] if order.size > 0 else first + w
+        if count > at.WORKGROUP_SLOTS:
+            slot = slot * at.WORKGROUP_SLOTS // count
+        p.by_workgroup[slot] += of_each + p.executed[w]
+        p.executed[w] = 0
+    p.worked[at.EXECUTED_BY_EACH] = 0
+
+
 @compiled
-def settle(config, workgroups_per_batch, p):
-    """Add up the invocations that have accessed memory, and keep the most visits of a block, at the end of a batch."""
+def settle(config, order, first, workgroups_per_batch, p):
+    """At the end of a batch, add up the invocations that have accessed memory and what each workgroup has executed, and
+    keep the most visits of a block. `first`: the first workgroup of the batch, in launch order."""
+    if p.by_workgroup.size > 1:
+        count_workgroups(config, order, first, workgroups_per_batch, p)
     beside = max(1, config[at.BESIDE])
     for block in range(len(p.blocks)):
         p.blocks[block, at.LONGEST] = max(p.blocks[block, at.LONGEST], p.blocks[block, at.VISITS] // beside)
