@@ -132,8 +132,9 @@ _SLOT = _ISSUE | dict.fromkeys(SPECIAL, "issue_fp32")
 class Work:
     """What one dispatch asks of a device. Counts are of all workgroups, unless they say otherwise.
 
-    `resident`: workgroups of it that a core holds. `issued`: instructions of subgroups by class. `chain`: steps that
-    depend on each other, by kind, of one workgroup on average; `longest`: of the workgroup that takes the most.
+    `resident`: workgroups of it that a core holds. `unevenness`: how many times as long the last core takes as if all
+    executed the same. `issued`: instructions of subgroups by class. `chain`: steps that depend on each other, by kind,
+    of one workgroup on average; `longest`: of the workgroup that takes the most.
     `footprint`: bytes of the distinct lines of storage; `moved`: by device memory, if none stay in the L2 cache.
     `moved_again`: for workgroups far apart, if what they share does not stay in the L2 cache; `reach`: bytes that are
     accessed between two of them, on average.
@@ -150,6 +151,7 @@ class Work:
     subgroups: int  # of a workgroup
     registers: int  # of an invocation, see `performance.registers`
     resident: int
+    unevenness: float
     issued: Mapping[str, float] = field(hash=False)
     chain: Mapping[str, float] = field(hash=False)
     longest: Mapping[str, float] = field(hash=False)
@@ -211,7 +213,7 @@ class Work:
 
 
 # The fields of a work that are those of the dispatch in each phase, and those that have figures by kind.
-_OF_DISPATCH = ("workgroups", "subgroups", "registers", "resident", "footprint", "reach")
+_OF_DISPATCH = ("workgroups", "subgroups", "registers", "resident", "unevenness", "footprint", "reach")
 _BY_KIND = ("issued", "chain", "longest", "software", "software_chain", "lanes")
 
 
@@ -356,9 +358,14 @@ def _in_turn(work: Work, cores: int) -> float:
     return alone + (1 - alone) * _IN_STEP / waves
 
 
+def _even_share(work: Work, cores: int) -> float:
+    """The share of all work that the busiest core does if all workgroups execute the same."""
+    return _rounds(work, cores) / _larger(1, work.workgroups)
+
+
 def _share(work: Work, cores: int) -> float:
     """The share of all work that the busiest core does."""
-    return _rounds(work, cores) / _larger(1, work.workgroups)
+    return work.unevenness * _even_share(work, cores)
 
 
 def _issue(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -382,7 +389,7 @@ def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     stores = work.store_sectors * costs["l2_store_sector"] + work.stored_lines * costs["l2_store_line"]
     loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
     local = work.local_lines * (_LINE_SECTORS * costs["l2_store_sector"] + costs["l2_store_line"])
-    return _share(work, cores) * (loads + stores + local)
+    return _even_share(work, cores) * (loads + stores + local)  # cores that are done leave it to the others
 
 
 def _beyond_l2(bytes: float, costs: Mapping[str, float]) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,7 +16,7 @@ from ..ir.sites import SourceSite
 from ..machine.sample_notes import SECTORS_OF_LINE
 from ..models.device import Device
 from ..models.occupancy import occupancy
-from ..performance.chains import region_costs
+from ..performance.chains import RegionCosts, region_costs
 from ..performance.instruction_costs import local_words, used_atomics
 from ..performance.registers import registers
 from ..performance.store_runs import store_runs
@@ -28,6 +29,7 @@ _KINDS = ("load", "store", "atomic")
 _ATOMIC_SUMS = frozenset(("atomicAdd", "atomicSub"))
 _ATOMIC_REDUCTIONS = _ATOMIC_SUMS | frozenset(("atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor"))
 _ATOMIC_TURNS = {"atomicCompareExchangeWeak": 2}
+_FIRST = frozenset((0,))  # phase
 _MOST_PROGRAMS = 16  # that are kept for each module
 _MOST_DEVICES = 4  # that a program is kept for
 
@@ -44,7 +46,7 @@ class Access:
 
     row: int
     sampled: int
-    phase: int
+    phases: frozenset[int]
     kind: str
     space: str | None
     variable: str | None
@@ -96,8 +98,8 @@ class ProgramWork:
     `sums`: over its regions. `sampler`: what samples workgroups. `registers`: of each invocation, as far as the device
     has them; `resident`: workgroups that a core holds; `subgroups`: of each of these. `local_lines`: of each workgroup,
     in arrays of function space. `room`: the lines of these that the cache of a core holds.
-    `whole`, `phases`: all accesses, and those of each phase; one in several phases counts in the first. `by_kind`: all,
-    by space and kind; `by_variable`: those of storage.
+    `whole`, `phases`: all accesses, and those of each phase, of which several may share one. `by_kind`: all, by space
+    and kind; `by_variable`: those of storage.
     """
 
     sums: RegionSums
@@ -126,8 +128,8 @@ class ProgramWork:
 class _Analysed:
     """What the text of a program decides, on all devices that build it alike.
 
-    `numbers`: of the sites of the sampler, without the widths of texels; `phases`: of those that access memory, the
-    first of several. `used`: the atomic operations whose results are needed. `local_words`: of each invocation in
+    `numbers`: of the sites of the sampler, without the widths of texels; `phases`: of those that access memory.
+    `used`: the atomic operations whose results are needed. `local_words`: of each invocation in
     arrays of function space. `store_runs`: the bytes that runs of stores write together. Its basic blocks are those of
     any program of the dispatch.
     """
@@ -138,7 +140,7 @@ class _Analysed:
     local_words: int
     used: frozenset[SourceSite]
     numbers: Mapping[SourceSite, int] = field(hash=False)
-    phases: Mapping[SourceSite, int] = field(hash=False)
+    phases: Mapping[SourceSite, frozenset[int]] = field(hash=False)
     store_runs: Mapping[SourceSite, int] = field(hash=False)
 
 
@@ -170,17 +172,22 @@ def _analysed(dispatch: Dispatch) -> _Analysed:
             local_words(made.lowered.body),
             used_atomics(made.lowered),
             {_without_texels(site): number for number, site in enumerate(sites)},
-            {
-                _without_texels(sites[site]): region.phase
-                for region in reversed(regions)
-                for site in region.sites
-                if site >= 0
-            },
+            _phases_of(regions, sites),
             store_runs(made.lowered),
         )
 
     known = _ANALYSED.setdefault(pipeline.module, {})
     return remember(known, (*program_key(pipeline, how), has_barriers), make, _MOST_PROGRAMS)
+
+
+def _phases_of(regions: Sequence[RegionCosts], sites: Sequence[SourceSite]) -> dict[SourceSite, frozenset[int]]:
+    """Return the phases of each site that accesses memory."""
+    found = defaultdict[SourceSite, set[int]](set)
+    for region in regions:
+        for site in region.sites:
+            if site >= 0:
+                found[_without_texels(sites[site])].add(region.phase)
+    return {site: frozenset(phases) for site, phases in found.items()}
 
 
 def _without_texels(site: SourceSite) -> SourceSite:
@@ -210,7 +217,7 @@ def _program_work(dispatch: Dispatch, program: Program) -> ProgramWork:
         local_lines=analysed.local_words * subgroups,
         room=cache_lines(device, 1) * SECTORS_OF_LINE / (device.line_bytes // device.sector_bytes),
         whole=Accesses.of(accesses),
-        phases=[Accesses.of([each for each in accesses if each.phase == phase]) for phase in phases],
+        phases=[Accesses.of([each for each in accesses if phase in each.phases]) for phase in phases],
         by_kind=by_kind,
         by_variable=by_variable,
     )
@@ -222,7 +229,7 @@ def _access(row: int, site: SourceSite, analysed: _Analysed, device: Device) -> 
     return Access(
         row=row,
         sampled=analysed.numbers.get(known, -1),
-        phase=analysed.phases.get(known, 0),
+        phases=analysed.phases.get(known, _FIRST),
         kind=site.kind,
         space=site.space,
         variable=site.variable,

@@ -6,8 +6,9 @@ arrays: what one execution of a region adds, made once for a program, and how of
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,9 @@ from ..performance.instruction_costs import STEPS
 # How often a basic block is executed: by all subgroups, by the lanes of all workgroups, and by those of the longest.
 _COUNTS = np.array([at.EXECUTIONS, at.LAUNCHED, at.LONGEST])
 
+_Name = TypeVar("_Name")
 _Rows = dict[str, int]  # where the sum of this name is
+_SiteRows = dict[int, int]  # where the sum of the executions of this site is
 
 
 @frozen
@@ -47,9 +50,11 @@ class ExecutedPhase:
 @frozen
 class Executed:
     """What a dispatch executes, by phase. `software` and `software_chain`: instructions and steps of all subgroups of a
-    software adapter, which executes both sides of each branch. None has zeros."""
+    software adapter, which executes both sides of each branch. None has zeros. `shares`: of each phase, by the numbers
+    of the sites that other phases have, too, which part of their executions it has."""
 
     phases: list[ExecutedPhase]
+    shares: list[dict[int, float]]
     software: dict[str, float]
     software_chain: dict[str, float]
 
@@ -59,11 +64,13 @@ class RegionSums:
     """The sums over all regions of a program, of which some are counted: see `Executed`.
 
     `weights`: a row for each sum, with what an execution of the program as a whole adds, and of each counted region.
+    `sites`: of each phase, where the executions are of each site that other phases have, too, by its number.
     `counts`: where the table of blocks has the counts of those of the counted regions, a row for each block; `starts`:
     where the rows of each region begin.
     """
 
     phases: Sequence[tuple[_Rows, _Rows]]  # of each, instructions and the chain
+    sites: Sequence[_SiteRows]
     software: _Rows
     software_chain: _Rows
     weights: NDArray[np.float64]
@@ -88,6 +95,7 @@ class RegionSums:
                 ExecutedPhase(_named(issued, total), _named(chain, mean), _named(chain, longest))
                 for issued, chain in self.phases
             ],
+            shares=_shares([{site: total[row] for site, row in its.items()} for its in self.sites]),
             software=_named(self.software, total),
             software_chain=_named(self.software_chain, total),
         )
@@ -105,6 +113,26 @@ def _named(rows: _Rows, sums: list[float]) -> dict[str, float]:
     return {name: each for name, row in rows.items() if (each := sums[row])}
 
 
+def _shares(executions: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
+    """Return the share of the executions of each site that each phase has."""
+    totals = defaultdict[int, float](float)
+    for each in executions:
+        for site, count in each.items():
+            totals[site] += count
+    return [{site: count / (totals[site] or count or 1.0) for site, count in each.items()} for each in executions]
+
+
+def _in_several_phases(regions: Sequence[RegionCosts]) -> frozenset[int]:
+    """Return the numbers of the sites that several phases have: of a function that they all call, for example."""
+    first = dict[int, int]()
+    return frozenset(
+        site
+        for region in regions
+        for site in region.sites
+        if site >= 0 and first.setdefault(site, region.phase) != region.phase
+    )
+
+
 def region_sums(regions: Sequence[RegionCosts]) -> RegionSums:
     """Return the sums over the regions of a program, each of which comes after its parent."""
     counted: list[list[int]] = []  # the basic blocks of each counted region
@@ -117,9 +145,9 @@ def region_sums(regions: Sequence[RegionCosts]) -> RegionSums:
         reached[id(region)] = number if region.repeats else reached.get(id(region.parent), 0)
     once, always, weights = [*visited.values()], [*reached.values()], list[NDArray[np.float64]]()
 
-    def rows(costs: Iterable[tuple[Mapping[str, float], int]]) -> _Rows:
+    def rows(costs: Iterable[tuple[Mapping[_Name, float], int]]) -> dict[_Name, int]:
         """Add the rows of the sums of costs, each with the counted region that is executed as often."""
-        found: _Rows = {}
+        found = dict[_Name, int]()
         for each, number in costs:
             for name, cost in each.items():
                 if found.setdefault(name, len(weights)) == len(weights):
@@ -132,8 +160,15 @@ def region_sums(regions: Sequence[RegionCosts]) -> RegionSums:
         chains = [({step: n for step, n in each.chain.items() if step in STEPS}, number) for each, number in its]
         return rows((dict(each.instructions), number) for each, number in its), rows(chains)
 
+    several, phases = _in_several_phases(regions), range(1 + max(region.phase for region in regions))
+
+    def sites_of(phase: int) -> _SiteRows:
+        its = [(region, number) for region, number in zip(regions, once, strict=True) if region.phase == phase]
+        return rows((Counter(site for site in region.sites if site in several), number) for region, number in its)
+
     return RegionSums(
-        phases=[of_phase(phase) for phase in range(1 + max(region.phase for region in regions))],
+        phases=[of_phase(phase) for phase in phases],
+        sites=[sites_of(phase) for phase in phases],
         software=rows(zip((each.software for each in regions), always, strict=True)),
         software_chain=rows(zip((each.chain for each in regions), always, strict=True)),
         weights=np.array(weights).reshape(-1, 1 + len(counted)),

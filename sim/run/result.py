@@ -143,7 +143,9 @@ class Run:
             raise ValueError("the run was stopped before its end: a part of its work is not that of the dispatch")
         if missing := sorted(_COUNT_WORK - self._probes):
             raise ValueError(f"the work of a dispatch needs a run with the probes {', '.join(missing)}, too")
-        return work_of(self._dispatch, self.program, self.sites, self._outcome.blocks)
+        outcome = self._outcome
+        of_each = outcome.by_workgroup if self.coverage.how == "all" else None
+        return work_of(self._dispatch, self.program, self.sites, outcome.blocks, of_each)
 
     @property
     def predicts_time(self) -> bool:

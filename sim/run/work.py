@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from math import log, prod, sqrt
 from typing import Any
 
@@ -18,13 +19,15 @@ from .dispatch import Dispatch
 from .program_work import Access, Accesses, program_work
 from .region_sums import ExecutedPhase
 from .site import Site
-from .workgroup_sample import CHUNK, Contention, Misses, Sample, Spread, sample_workgroups
+from .workgroup_sample import CHUNK, Contention, Misses, Sample, Spread, cache_lines, sample_workgroups
+from .workgroup_schedule import unevenness
 
 _ALL_MISS = Misses(1.0, 1.0)
 _PACKED = Spread(1.0, 1.0, 0.0, 1.0)
 _NO_CONTENTION = Contention(0.0, 0.0, 0.0, 1.0, 0.0)
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
 _PARTS = 48  # of the L2 cache
+_AROUND_CACHE = 6  # how steep the step is at the size of a core's cache; 3 and 12 predict sparse rows as well
 # The fields of `Work` that are sums over accesses.
 _SUMS_OVER_ACCESSES = (
     *("load_lines", "ideal_load_lines", "missed_lines", "load_sectors", "ideal_load_sectors"),
@@ -33,8 +36,15 @@ _SUMS_OVER_ACCESSES = (
 )
 
 
-def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDArray[np.int64]) -> Work:
-    """Return the work of a dispatch. `program`: what ran; `rows` and `blocks`: what that counted."""
+def work_of(
+    dispatch: Dispatch,
+    program: Program,
+    rows: list[Site],
+    blocks: NDArray[np.int64],
+    executed_by_each: NDArray[np.int64] | None = None,
+) -> Work:
+    """Return the work of a dispatch. `program`: what ran; `rows`, `blocks` and `executed_by_each`: what that counted.
+    Without `executed_by_each`, all workgroups execute the same."""
     count, grid, device, known = dispatch.count, prod(dispatch.grid), dispatch.device, program_work(dispatch, program)
     sharing = min(known.resident, -(-grid // (device.cores or 1)))
     turning = [each for each in known.whole.atomics if rows[each.row].atomic_turns]
@@ -43,12 +53,15 @@ def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDAr
     scale = grid / max(1, count)
     executed = known.sums.of(blocks, count, known.subgroups, dispatch.lanes, scale)
     run = _CountedRun(device, rows, sample, scale, count * known.subgroups, known.lost_lines(sharing))
-    footprint, reach, moves = _memory(dispatch, known.by_variable, run)
+    used = _used(dispatch, known.by_variable, run)
+    footprint, reach, moves = _memory(used, grid)
+    run = replace(run, kept=_kept(used, grid, device))
     same: dict[str, Any] = {  # in the work of each phase
         "workgroups": grid,
         "subgroups": known.subgroups,
         "registers": known.registers,
         "resident": known.resident,
+        "unevenness": _unevenness(executed_by_each, grid, device.cores, known.resident),
         "footprint": footprint,
         "reach": reach,
         "missed": run.missed(known.whole.loads),
@@ -57,20 +70,26 @@ def work_of(dispatch: Dispatch, program: Program, rows: list[Site], blocks: NDAr
         "lanes": {name: scale * run.words(its) for name, its in known.by_kind.items()},
         "shared_atomics": scale * sum([run.crossing(each) for each in turning]),
     }
-    parts = [run.of_phase(its, each) for its, each in zip(known.phases, executed.phases, strict=True)]
+    runs = [replace(run, shares=each) for each in executed.shares]
+    parts = [one.of_phase(its, each) for one, its, each in zip(runs, known.phases, executed.phases, strict=True)]
     turns = _storage_atomics(dispatch, turning, run)
     if len(parts) == 1:
         return Work(**same, **moves, **turns, **parts[0])
     sums = {name: sum([each[name] for each in parts]) for name in _SUMS_OVER_ACCESSES}
     waits = run.executed(known.whole, ExecutedPhase.sum(executed.phases))
-    moved = _divided(moves, [run.sectors(its.all) for its in known.phases])
-    numbers = range(len(parts))
-    turned = _divided(turns, [run.sectors([each for each in turning if each.phase == phase]) for phase in numbers])
-    phases = tuple([Work(**same, **moved[phase], **turned[phase], **parts[phase]) for phase in numbers])
+    moved = _divided(moves, [one.sectors(its.all) for one, its in zip(runs, known.phases, strict=True)])
+    its = [[each for each in turning if phase in each.phases] for phase in range(len(parts))]
+    turned = _divided(turns, [one.sectors(each) for one, each in zip(runs, its, strict=True)])
+    own = zip(moved, turned, parts, strict=True)
+    phases = tuple([Work(**same, **its_moves, **its_turns, **part) for its_moves, its_turns, part in own])
     return Work(**same, **moves, **turns, **sums, **waits, phases=phases)
 
 
-def _divided(figures: Mapping[str, float], sectors: Sequence[int]) -> list[dict[str, float]]:
+def _unevenness(executed: NDArray[np.int64] | None, grid: int, cores: int | None, resident: int) -> float:
+    return 1.0 if executed is None or cores is None else unevenness(executed, grid, cores, resident)
+
+
+def _divided(figures: Mapping[str, float], sectors: Sequence[float]) -> list[dict[str, float]]:
     """Divide figures of a dispatch among its phases by the sectors that each accesses."""
     total = max(1, sum(sectors))
     return [{name: figure * (each / total) for name, figure in figures.items()} for each in sectors]
@@ -79,7 +98,9 @@ def _divided(figures: Mapping[str, float], sectors: Sequence[int]) -> list[dict[
 @frozen
 class _CountedRun:
     """What a run counted, as figures of a work. `scale`: workgroups of the grid to each that ran; `subgroups`:
-    those that ran; `lost`: the share of lines of arrays of function space that the cache of a core does not hold."""
+    those that ran; `lost`: the share of lines of arrays of function space that the cache of a core does not hold;
+    `shares`: of the executions of sites in several phases, by their numbers, those that count here; `kept`: of the
+    sectors of a buffer, those that the cache of a core keeps for later workgroups."""
 
     device: Device
     rows: list[Site]
@@ -87,31 +108,49 @@ class _CountedRun:
     scale: float
     subgroups: int
     lost: float
+    shares: Mapping[int, float] = field(default_factory=dict[int, float], hash=False)
+    kept: Mapping[str | None, float] = field(default_factory=dict[str | None, float], hash=False)
+
+    def share(self, access: Access) -> float:
+        """Return the share of the executions of an access that counts here."""
+        return self.shares.get(access.sampled, 1.0)
+
+    def misses(self, load: Access) -> Misses:
+        """Return the shares of a load that the cache of a core does not serve."""
+        sampled = self.sample.misses.get(load.sampled, _ALL_MISS)
+        kept = self.kept.get(load.variable, 0.0)
+        if not kept or not sampled.executions:
+            return sampled
+        row = self.rows[load.row]
+        together = row.global_sectors * sampled.sectors / max(1, row.global_requests * sampled.executions)
+        waits = 1 - kept ** max(1.0, together)  # for one of the sectors that it misses
+        return Misses(sampled.sectors * (1 - kept), sampled.executions * waits)
 
     def of_phase(self, accesses: Accesses, executed: ExecutedPhase) -> dict[str, Any]:
         """Return the fields of the work of a phase that are its own: sums over its accesses, and what it executes."""
-        sums, rows, scale, misses = dict.fromkeys(_SUMS_OVER_ACCESSES, 0.0), self.rows, self.scale, self.sample.misses
+        sums, rows = dict.fromkeys(_SUMS_OVER_ACCESSES, 0.0), self.rows
         width = self.device.line_bytes // self.device.sector_bytes
         for each in accesses.loads:
-            row, share = rows[each.row], misses.get(each.sampled, _ALL_MISS).sectors
+            row, scale = rows[each.row], self.scale * self.share(each)
+            share = self.misses(each).sectors
             sums["load_lines"] += scale * row.global_lines
             sums["ideal_load_lines"] += scale * _ideal_lines(row, width)
             sums["missed_lines"] += scale * row.global_lines * share
             sums["load_sectors"] += scale * row.global_sectors * share
             sums["ideal_load_sectors"] += scale * min(row.global_ideal_sectors, row.global_sectors * share)
         for each in accesses.stores:
-            row, share = rows[each.row], each.l2_share
+            row, scale, share = rows[each.row], self.scale * self.share(each), each.l2_share
             sums["store_lines"] += scale * row.global_lines
             sums["ideal_store_lines"] += scale * _ideal_lines(row, width)
             sums["stored_lines"] += scale * row.global_lines * share
             sums["store_sectors"] += scale * row.global_sectors * share
             sums["ideal_store_sectors"] += scale * row.global_ideal_sectors
         for each in accesses.shared:
-            row = rows[each.row]
+            row, scale = rows[each.row], self.scale * self.share(each)
             sums["wavefronts"] += scale * (row.shared_wavefronts * each.passes)
             sums["ideal_wavefronts"] += scale * (row.shared_ideal_wavefronts * each.passes)
         for each in accesses.shared_atomics:
-            row = rows[each.row]
+            row, scale = rows[each.row], self.scale * self.share(each)
             turns = row.shared_requests if _is_summed_up(each, row) else row.atomic_turns * each.turns
             sums["workgroup_atomic_turns"] += scale * turns
         return sums | self.executed(accesses, executed)
@@ -133,11 +172,11 @@ class _CountedRun:
         """Return the passes that a load takes after the first, on average: wavefronts and lines."""
         if not loads:
             return 0.0, 0.0
-        wavefronts = requests = lines = asked = 0
+        wavefronts = requests = lines = asked = 0.0
         for each in loads:
-            row = self.rows[each.row]
-            wavefronts, requests = wavefronts + row.shared_wavefronts, requests + row.shared_requests
-            lines, asked = lines + row.global_lines, asked + row.global_requests
+            row, share = self.rows[each.row], self.share(each)
+            wavefronts, requests = wavefronts + share * row.shared_wavefronts, requests + share * row.shared_requests
+            lines, asked = lines + share * row.global_lines, asked + share * row.global_requests
         return max(0.0, wavefronts / max(1, requests) - 1), max(0.0, lines / max(1, asked) - 1)
 
     def _delayed(self, loads: Sequence[Access], steps: float) -> float:
@@ -148,22 +187,21 @@ class _CountedRun:
         """
         if not loads:
             return 0.0
-        delayed, requests = defaultdict[str | None, float](float), 0
+        delayed, requests = defaultdict[str | None, float](float), 0.0
         for each in loads:
-            its = self.rows[each.row].global_requests
-            delayed[each.variable] += its * self.sample.misses.get(each.sampled, _ALL_MISS).executions
+            its = self.share(each) * self.rows[each.row].global_requests
+            delayed[each.variable] += its * self.misses(each).executions
             requests += its
         mean, most = sum(delayed.values()) / max(1, requests), max(delayed.values())
         return min(1.0, max(mean, most / steps if steps else 0.0))
 
-    def sectors(self, accesses: Sequence[Access]) -> int:
+    def sectors(self, accesses: Sequence[Access]) -> float:
         """Return the sectors of storage that accesses touch."""
-        return sum([self.rows[each.row].global_sectors for each in accesses])
+        return sum([self.share(each) * self.rows[each.row].global_sectors for each in accesses])
 
     def missed(self, loads: Sequence[Access]) -> float:
         """Return the share of the sectors of loads that the core's cache does not hold."""
-        misses = self.sample.misses
-        missed = [self.rows[each.row].global_sectors * misses.get(each.sampled, _ALL_MISS).sectors for each in loads]
+        missed = [self.rows[each.row].global_sectors * self.misses(each).sectors for each in loads]
         return sum(missed) / max(1, self.sectors(loads))
 
     def words(self, accesses: Sequence[Access]) -> int:
@@ -194,35 +232,75 @@ def _ideal_lines(row: Site, sectors_per_line: int) -> float:
 # ---- memory ------------------------------------------------------------------------------------------
 
 
-def _memory(
-    dispatch: Dispatch, accesses: Mapping[str | None, list[Access]], run: _CountedRun
-) -> tuple[float, float, dict[str, float]]:
+@frozen
+class _Used:
+    """What a dispatch accesses of a buffer, in bytes. `lines`: of distinct lines, at most; `own`: of distinct granules,
+    likewise; `new`: of granules that a workgroup accesses and its neighbour does not. `moves`: how often device memory
+    moves them. `loaded`: the dispatch loads from it."""
+
+    name: str
+    lines: float
+    own: float
+    new: float
+    moves: float
+    loaded: bool
+
+
+def _used(dispatch: Dispatch, accesses: Mapping[str | None, list[Access]], run: _CountedRun) -> list[_Used]:
+    """Return what a dispatch accesses of each buffer. `accesses`: of storage, by variable."""
+    found: list[_Used] = []
+    for each in dispatch.bound:
+        if each.variable.space == "storage":
+            name, size = each.variable.name, len(each.data)
+            mine, spread = accesses.get(name, []), run.sample.spreads.get(name, _PACKED)
+            sectors = run.scale * run.sectors(mine) * dispatch.device.sector_bytes
+            lines, own = min(size, sectors * spread.lines), min(size, sectors * spread.granules)
+            loaded = any([access.kind == "load" for access in mine])
+            found.append(_Used(name, lines, own, spread.new, _moves(mine, run.rows, spread.covered), loaded))
+    return found
+
+
+def _memory(used: Sequence[_Used], grid: int) -> tuple[float, float, dict[str, float]]:
     """Return the bytes of the distinct lines of storage that are accessed, at most, the reach, and the bytes that
-    device memory moves. `accesses`: of storage, by variable.
+    device memory moves.
 
     It moves granules; and twice those to which parts of sectors are stored, as it reads their other parts first.
     Workgroups that share a granule are far apart where neighbours do not share it. From one of them to the next, all
     others between them access storage: that is the reach.
     """
-    footprint = moved = again = far = 0.0
-    grid, sector_bytes = prod(dispatch.grid), dispatch.device.sector_bytes
-    found: list[tuple[float, float, float]] = []  # of a buffer: its bytes, new ones of a workgroup, how often they move
-    for each in dispatch.bound:
-        if each.variable.space == "storage":
-            mine, size = accesses.get(each.variable.name, []), len(each.data)
-            spread = run.sample.spreads.get(each.variable.name, _PACKED)
-            used = run.scale * run.sectors(mine) * sector_bytes
-            footprint += min(size, used * spread.lines)
-            times = _moves(mine, run.rows, spread.covered)
-            found.append((min(size, used * spread.granules), spread.new, times))
-    for own, new, times in found:
-        moved += own * times
-        if new * grid > own > 0:
-            between = own / new  # workgroups
-            its = new * grid - own
+    moved = again = far = 0.0
+    for each in used:
+        moved += each.own * each.moves
+        if each.new * grid > each.own > 0:
+            its = each.new * grid - each.own
             again += its
-            far += its * sum([min(most, between * other) for most, other, _ in found])
+            far += its * _between(each, used)
+    footprint = sum([each.lines for each in used])
     return footprint, far / again if again else 0.0, {"moved": moved, "moved_again": again}
+
+
+def _between(one: _Used, used: Sequence[_Used]) -> float:
+    """Return the bytes that are accessed from a workgroup that accesses a granule of a buffer to the next that does."""
+    workgroups = one.own / one.new
+    return sum([min(each.own, workgroups * each.new) for each in used])
+
+
+def _kept(used: Sequence[_Used], grid: int, device: Device) -> dict[str | None, float]:
+    """Return the share of the sectors of each buffer that the cache of a core keeps for a later workgroup, though not
+    for the next: of the vector that all rows of a matrix are multiplied by, for example.
+
+    The workgroups of a core load it again and again, if they load more than it has; all but the first time, the cache
+    has what was loaded since.
+    """
+    loaded = [each for each in used if each.loaded]
+    cores, cache = device.cores or 1, cache_lines(device, 1) * device.line_bytes
+    shares = dict[str | None, float]()
+    for each in loaded:
+        loads = each.new * grid / cores
+        if loads > each.own > 0:
+            fits = 1 / (1 + (_between(each, loaded) / cache) ** _AROUND_CACHE)
+            shares[each.name] = (1 - each.own / loads) * fits
+    return shares
 
 
 def _moves(accesses: Sequence[Access], rows: list[Site], covered: float) -> float:

@@ -14,6 +14,7 @@ IDLE = Work(
     subgroups=2,
     registers=10,
     resident=4,
+    unevenness=1.0,
     issued={},
     chain={},
     longest={},
@@ -58,6 +59,8 @@ def us(work: Work, **costs: float) -> float:
     [
         ({}, {"launch_us": 1.5}, 1.5),
         ({"issued": {"fp32": 40_000.0}}, {"issue_fp32": 0.5}, 3 / 20 * 40_000 * 0.5 / 1000),
+        ({"issued": {"fp32": 40_000.0}, "unevenness": 1.5}, {"issue_fp32": 0.5}, 1.5 * 3 / 20 * 40_000 * 0.5 / 1000),
+        ({"load_sectors": 40_000.0, "unevenness": 1.5}, {"l2_load_sector": 0.5}, 3 / 20 * 40_000 * 0.5 / 1000),
         ({"issued": {"special": 40_000.0}}, {"issue_fp32": 0.5}, 3 / 20 * 40_000 * 0.5 / 1000),
         ({"issued": {"special": 40_000.0}}, {"issue_special": 2.0}, 3 / 20 * 40_000 * 2 / 1000),
         ({"wavefronts": 80_000.0}, {"wavefront": 2.0}, 3 / 20 * 80_000 * 2 / 1000),

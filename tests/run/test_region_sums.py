@@ -76,3 +76,26 @@ def test_a_region_in_two_phases_adds_to_the_sums_of_either() -> None:
     found = region_sums([body, later]).of(blocks(executions=[12], launched=[6 * 64], longest=[64]), 6, 2, 64)
     assert [phase.issued["fp32"] for phase in found.phases] == [3 * 12, 5 * 12]
     assert ExecutedPhase.sum(found.phases) == ExecutedPhase({"fp32": 8 * 12}, {"alu": 8.0}, {"alu": 8.0})
+
+
+def test_a_site_in_two_phases_is_divided_by_how_often_each_executes_it() -> None:
+    """A function is called before a loop with a barrier, and in each of its 4 iterations."""
+    body = RegionCosts(None, blocks=[0], sites=[7, 8])
+    loop = RegionCosts(body, blocks=[1], phase=1, repeats=True, sites=[7])
+    found = region_sums([body, loop]).of(blocks(executions=[12, 48]), 6, 2, 64)
+    assert found.shares == [{7: 12 / 60}, {7: 48 / 60}]
+
+
+def test_two_copies_in_a_phase_count_twice() -> None:
+    body = RegionCosts(None, blocks=[0], sites=[7, 7])
+    later = RegionCosts(None, counted_by=body, phase=1, sites=[7])
+    found = region_sums([body, later]).of(blocks(executions=[12]), 6, 2, 64)
+    assert found.shares == [{7: 2 / 3}, {7: 1 / 3}]
+
+
+def test_a_site_that_is_not_executed_has_no_share() -> None:
+    body = RegionCosts(None, blocks=[0])
+    first = RegionCosts(body, blocks=[1], sites=[7])
+    later = RegionCosts(body, blocks=[2], phase=1, sites=[7])
+    found = region_sums([body, first, later]).of(blocks(executions=[12, 0, 0]), 6, 2, 64)
+    assert found.shares == [{7: 0.0}, {7: 0.0}]

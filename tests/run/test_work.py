@@ -148,6 +148,16 @@ def test_each_access_is_in_the_work_of_its_phase() -> None:
     assert (loads.atomic_sectors, stores.atomic_sectors) == (0, found.atomic_sectors)
 
 
+def test_a_load_in_a_function_is_in_each_phase_that_calls_it() -> None:
+    """Once before the barriers, and three times between them: 12 subgroups load a line each time."""
+    function = "fn load(at: u32) { t[at % 64u] = x[at]; } @compute"
+    body = "load(g); for (var k = 0u; k < 3u; k++) { workgroupBarrier(); load(g + 64u * k); } y[g] = t[63u - i];"
+    bindings = {"x": np.ones(4096, np.float32), "y": np.zeros(4096, np.float32)}
+    found = bankshot.simulate(HEAD.replace("@compute", function) + body + "}", grid=GRID, bindings=bindings).work
+    assert [phase.load_lines for phase in found.phases if phase.load_lines] == [12, 36]
+    assert found.load_lines == 48
+
+
 def test_phases_add_up_to_the_dispatch() -> None:
     found = work(TILES)
     for name in ("wavefronts", "load_lines", "load_sectors", "missed_lines", "store_lines", "stored_lines",
@@ -237,6 +247,16 @@ def test_three_stores_to_less_than_a_sector_reach_the_cache_in_half_as_many(stor
 def test_what_neighbours_share_is_not_moved_again() -> None:
     found = work("y[g] = x[i];")
     assert (found.moved_again, found.reach) == (0, 0)
+
+
+@pytest.mark.parametrize(("lines", "kept"), [(1024, True), (16, False)])
+def test_a_core_loads_what_stays_in_its_cache_once(lines: int, kept: bool) -> None:
+    """Each of 2,048 workgroups loads one of the 8 parts of x, the next one another: 64 of 512 sectors, in 128 lines. So
+    each of the 4 cores loads the 512 sectors once if its cache keeps them, as many as a workgroup each time if not."""
+    costs = MeasuredCosts({"cache_bytes": Cost(lines * 128.0, None, "by hand")})
+    found = work("y[i] = x[w.x % 8u * 512u + i * 8u];", grid=2048, device=get("nvidia").with_(cores=4, costs=costs))
+    assert found.load_lines == 2048 * 16
+    assert found.load_sectors == pytest.approx(4 * 512 if kept else 2048 * 64, rel=0.001)
 
 
 def test_what_workgroups_far_apart_share_is_moved_again() -> None:

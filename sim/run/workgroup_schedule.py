@@ -1,0 +1,45 @@
+"""How evenly the workgroups of a dispatch load the cores of a device."""
+
+from __future__ import annotations
+
+from heapq import heapify, heapreplace
+
+import numpy as np
+from numpy.typing import NDArray
+
+_EVEN = 1.02  # of the mean: workgroups that execute no more than this are alike
+
+
+def unevenness(executed: NDArray[np.int64], grid: int, cores: int, resident: int) -> float:
+    """Return how many times as long the last core takes as if all workgroups executed the same.
+
+    `executed`: what each workgroup executes, in launch order; in a larger grid, neighbours together. A core holds
+    `resident` workgroups, which share it equally, and takes the next one as soon as one ends. The first go to the cores
+    in turn. On an H200, a Mandelbrot set of 512x512 takes 1.3 to 2 times as long as an equal division, depending
+    on the shape of its workgroups.
+    """
+    used = executed[: min(grid, len(executed))]
+    mean = float(used.mean()) if len(used) else 0.0
+    if used.max(initial=0) <= _EVEN * mean:
+        return 1.0
+    beside = max(1, resident * len(used) // grid)
+    end = _last_end((used / mean).tolist(), cores, beside)
+    even = -(-grid // cores) * len(used) / grid
+    return max(1.0, end / even)
+
+
+def _last_end(works: list[float], cores: int, beside: int) -> float:
+    """Return when the last core is done, if each does one unit of work in a unit of time.
+
+    While workgroups wait, each core runs `beside` of them, each at that part of its speed. Later it has fewer, which go
+    faster: it is done when it has done all of its work.
+    """
+    places = min(cores * beside, len(works))
+    done = np.bincount(np.arange(places) % cores, works[:places], cores).tolist()
+    ends = [(beside * work, place) for place, work in enumerate(works[:places])]
+    heapify(ends)
+    for work in works[places:]:
+        end, place = ends[0]
+        done[place % cores] += work
+        heapreplace(ends, (end + beside * work, place))
+    return max(done)
