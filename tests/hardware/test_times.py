@@ -11,9 +11,11 @@ import pytest
 
 import bankshot
 from bankshot.oracle.calibration.micro_benchmarks import micro_benchmarks
+from bankshot.oracle.wgpu_client import KernelTimes
 from bankshot.sim.models.devices import NVIDIA
 from bankshot.sim.models.occupancy import occupancy
-from tests.hardware.measure_times import COLUMNS, CORES
+from tests.hardware import measure_times
+from tests.hardware.measure_times import COLUMNS, CORES, Item, has_storage_atomics, placed
 from tests.hardware.timed_families import FAMILIES
 
 HERE = Path(__file__).parent
@@ -78,6 +80,36 @@ def test_residency_changes_the_time_where_the_profile_says():
         assert max(each) < 1.02 * min(each)
     means = [sum(times[resident]) / len(times[resident]) for resident in sorted(times)]
     assert all(more > 1.1 * less for more, less in pairwise(means))
+
+
+def item(text: str) -> Item:
+    return Item("families", "atomics", "add", "4 words", text, "main", (1,), {}, {})
+
+
+def test_of_several_placements_the_middle_one_counts(monkeypatch):
+    items, runs = [item("one"), item("other"), item("refused")], iter([3.0, 1.0, 2.0])
+    seen = []
+
+    def timed(group, adapter, rounds):
+        us, kept = next(runs), [each for each in group if each.wgsl != "refused"]
+        seen.append([each.wgsl for each in group])
+        yield from ((each, KernelTimes((us * (1 + (each.wgsl == "other")),), 0.0)) for each in kept)
+
+    monkeypatch.setattr(measure_times, "timed", timed)
+    assert [(each.wgsl, times.median) for each, times in placed(items, "any", 5, 3)] == [("one", 2.0), ("other", 4.0)]
+    assert len({tuple(order) for order in seen}) > 1
+
+
+def test_atomics_of_workgroup_memory_lie_nowhere_else():
+    text = "{} var<{}> n: atomic<u32>; @compute @workgroup_size(1) fn main() {{ atomicAdd(&n, 1u); }}"
+    assert has_storage_atomics(item(text.format("@group(0) @binding(0)", "storage, read_write")))
+    assert not has_storage_atomics(item(text.format("", "workgroup")))
+
+
+def test_dispatches_with_atomics_were_timed_in_several_placements():
+    for path in (TABLES[0], TABLES[2]):
+        with path.open(encoding="utf-8") as file:
+            assert "--placements 9" in file.readline()
 
 
 def test_entries_name_their_repository_and_commit():
