@@ -35,7 +35,7 @@ def calibrate(*args: str) -> tuple[int, str]:
 @pytest.mark.usefixtures("lavapipe", "few")
 def test_the_file_holds_every_cost_and_predicts(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    code, output = calibrate(str(file), "--adapter", "llvmpipe", "--cores", "2", "--scale", "0.2", "--rounds", "1")
+    code, output = calibrate(str(file), "--adapter", "llvmpipe", "--cores", "2", "--scale", "1", "--rounds", "2")
     assert code == 0, output
     assert f"wrote {file}" in output
     device = read_profile(file)
@@ -43,7 +43,7 @@ def test_the_file_holds_every_cost_and_predicts(tmp_path: Path) -> None:
     assert device.costs is not None
     assert set(device.costs.costs) == set(SOFTWARE.costs)
     assert "llvmpipe" in device.costs.adapter
-    command = "bankshot calibrate --adapter llvmpipe --base nvidia --cores 2 --scale 0.2 --rounds 1"
+    command = "bankshot calibrate --adapter llvmpipe --base nvidia --cores 2 --scale 1 --rounds 2"
     assert device.costs.costs["fp32_ns"].command == command
     (tmp_path / "k.wgsl").write_text(SHADER)
     ran = CliRunner().invoke(main, ["run", str(tmp_path / "k.wgsl"), "--grid", "1", "--bind", "y=zeros:u32:1",
@@ -60,9 +60,9 @@ def test_json_has_the_costs_and_the_errors(tmp_path: Path) -> None:
         "--cores",
         "2",
         "--scale",
-        "0.2",
-        "--rounds",
         "1",
+        "--rounds",
+        "2",
         "--json",
     ]
     code, output = calibrate(*args)
@@ -101,7 +101,7 @@ def test_without_scipy_the_message_says_what_to_install(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(fit, "_least_squares", missing)
     code, output = calibrate(
-        str(tmp_path / "mine.toml"), "--adapter", "llvmpipe", "--cores", "2", "--scale", "0.2", "--rounds", "1"
+        str(tmp_path / "mine.toml"), "--adapter", "llvmpipe", "--cores", "2", "--scale", "1", "--rounds", "2"
     )
     assert code == 2
     assert "bankshot[calibrate]" in output
@@ -110,7 +110,7 @@ def test_without_scipy_the_message_says_what_to_install(tmp_path: Path, monkeypa
 @pytest.mark.usefixtures("lavapipe", "few")
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = tmp_path / "missing" / "mine.toml"
-    code, output = calibrate(str(file), "--adapter", "llvmpipe", "--cores", "2", "--scale", "0.2", "--rounds", "1")
+    code, output = calibrate(str(file), "--adapter", "llvmpipe", "--cores", "2", "--scale", "1", "--rounds", "2")
     assert code == 2
     assert str(file) in output
     assert "Traceback" not in output
