@@ -70,7 +70,7 @@ def work_of(
         "lanes": {name: scale * run.words(its) for name, its in known.by_kind.items()},
         "shared_atomics": scale * sum([run.crossing(each) for each in turning]),
     }
-    runs = [replace(run, shares=each) for each in executed.shares]
+    runs = [replace(run, shares=each) if each else run for each in executed.shares]
     parts = [one.of_phase(its, each) for one, its, each in zip(runs, known.phases, executed.phases, strict=True)]
     turns = _storage_atomics(dispatch, turning, run)
     if len(parts) == 1:
