@@ -30,7 +30,7 @@ import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -144,6 +144,15 @@ def has_storage_atomics(item: Item) -> bool:
     return any(v.space == "storage" and contains_atomic(type_) for v, type_ in pipeline.store_types.items())
 
 
+def without_atomics(items: Iterable[Item], others: list[Item]) -> Iterator[Item]:
+    """Yield the items without atomic operations on storage, and add the others to `others`."""
+    for item in items:
+        if has_storage_atomics(item):
+            others.append(item)
+        else:
+            yield item
+
+
 def row(item: Item, times: wgpu_client.KernelTimes) -> list[str]:
     low, high = times.quartiles
     figures = (f"{1e6 * each:.3f}" for each in (times.median, low, high, times.least))
@@ -181,11 +190,9 @@ def main() -> None:
         table.writerow(COLUMNS)
         for source in sources:
             later: list[Item] = []
-            if args.placements > 1:
-                items = list(source)
-                later = [item for item in items if has_storage_atomics(item)]
-                source = [item for item in items if item not in later]
-            for group in groups(source, lambda item: item.bytes):
+            for group in groups(
+                without_atomics(source, later) if args.placements > 1 else source, lambda item: item.bytes
+            ):
                 if time.monotonic() > end:
                     print(f"stopped before {group[0].set} {group[0].family}", file=sys.stderr)
                     break
