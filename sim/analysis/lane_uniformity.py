@@ -105,9 +105,9 @@ class _Walk:
         for argument in value.args:
             if not argument.uniform:
                 return False
+        if value.args:
+            return True
         match value.op:
-            case _ if value.args:
-                return True
             case "input":
                 return value.imm in _SHARED_INPUTS or (self._one_workgroup and value.imm in _GROUP_INPUTS)
             case "get":
