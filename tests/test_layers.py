@@ -14,19 +14,21 @@ ROOT = Path(__file__).parent.parent
 LONGEST = 700  # lines of a file
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_of)
-def test_a_file_imports_only_the_rooms_that_its_room_may(path):
-    room = room_of(module_of(path))
-    others = {room_of(target) for target in imports(path)} - {None, room}
-    assert others <= set(ROOMS[room]), f"{module_of(path)} imports {sorted(others - set(ROOMS[room]))}"
+def test_files_import_only_the_rooms_that_their_room_may():
+    imported = {path: {room_of(target) for target in imports(path)} - {None} for path in FILES}
+    allowed = {path: {room, *ROOMS[room]} for path in FILES for room in [room_of(module_of(path))]}
+    wrong = {module_of(path): sorted(imported[path] - allowed[path]) for path in FILES if imported[path] - allowed[path]}
+    assert wrong == {}
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if room_of(module_of(path)) in TYPES_ONLY], ids=module_of)
-def test_reports_import_what_runs_kernels_for_types_only(path):
-    barred = TYPES_ONLY[room_of(module_of(path))]
-    run = {target for target in imports(path, for_types=False) if any(f"{target}.".startswith(f"{b}.") for b in barred)}
-    assert not run, f"{module_of(path)} imports {sorted(run)}"
-    assert "sim.simulate(" not in path.read_text(encoding="utf-8")
+def test_reports_import_what_runs_kernels_for_types_only():
+    checked = [path for path in FILES if room_of(module_of(path)) in TYPES_ONLY]
+    assert checked
+    for path in checked:
+        barred = tuple(f"{each}." for each in TYPES_ONLY[room_of(module_of(path))])
+        run = {target for target in imports(path, for_types=False) if f"{target}.".startswith(barred)}
+        assert not run, f"{module_of(path)} imports {sorted(run)}"
+        assert "sim.simulate(" not in path.read_text(encoding="utf-8"), module_of(path)
 
 
 def test_rooms_are_listed_bottom_up():
@@ -45,15 +47,14 @@ def test_no_circle_crosses_rooms_and_few_files_are_in_one():
         assert len(circle) <= 3, circle
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_of)
-def test_only_one_file_knows_wgpu(path):
-    knows = any(target.split(".")[0] == "wgpu" for target in imports(path))
-    assert knows <= (module_of(path) == "oracle.wgpu_worker.wgpu_library")
+def test_only_one_file_knows_wgpu():
+    know = [module_of(path) for path in FILES if any(target.split(".")[0] == "wgpu" for target in imports(path))]
+    assert know == ["oracle.wgpu_worker.wgpu_library"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_of)
-def test_a_file_can_be_read_at_one_sitting(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+def test_a_file_can_be_read_at_one_sitting():
+    lines = {module_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {module: count for module, count in lines.items() if count > LONGEST} == {}
 
 
 @pytest.fixture(scope="module")

@@ -194,33 +194,34 @@ def room_of(module: str) -> str | None:
     return parts[0] if parts[0] == PACKAGE or len(parts) == 1 else ".".join(parts[:2])
 
 
-@cache  # reading a file takes longer than what each use does with its imports
 def imports(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
     """Every module that a file imports, anywhere in it; Bankshot's own without the leading `bankshot.`. `for_types`:
     with what it imports under `if TYPE_CHECKING` only."""
-    return tuple(_imports(path, for_types))
+    return tuple(module for module, is_type in _imports(path) if for_types or not is_type)
 
 
-def _imports(path: Path, for_types: bool) -> Iterator[str]:
+@cache  # reading a file takes longer than what each use does with its imports
+def _imports(path: Path) -> tuple[tuple[str, bool], ...]:
+    """Every import of a file: the module, and whether it is under `if TYPE_CHECKING`."""
     package = module_of(path).split(".") if path.name == "__init__.py" else module_of(path).split(".")[:-1]
     package = package if package[0] == PACKAGE else [PACKAGE, *package]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = set() if for_types else {id(node) for node in _for_types(tree)}
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    for_types = {id(node) for node in _for_types(nodes)}
+    found: list[tuple[str, bool]] = []
+    for node in nodes:
         if isinstance(node, ast.Import):
-            yield from (_without_package(alias.name) for alias in node.names)
+            found += [(_without_package(alias.name), id(node) in for_types) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else []
             base = ".".join([*start, *(node.module or "").split(".")]).strip(".")
             for alias in node.names:
                 full = _without_package(f"{base}.{alias.name}")
-                yield full if full in MODULES else _without_package(base)
+                found.append((full if full in MODULES else _without_package(base), id(node) in for_types))
+    return tuple(found)
 
 
-def _for_types(tree: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.walk(tree):
+def _for_types(nodes: list[ast.AST]) -> Iterator[ast.AST]:
+    for node in nodes:
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             for statement in node.body:
                 yield from ast.walk(statement)
