@@ -6,6 +6,7 @@ A launch fills in what depends on it: the grid, the access table, storage (see `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -272,9 +273,10 @@ class MachineArrays:
         probes = make_probes(
             *counts, np.zeros(1, np.int64), np.zeros(1, np.uint8), traced, self.notes, program.margin_count
         )
+        bank_rule = cache(self.device.bank_rule)  # many accesses have the same
         for slot, probe in enumerate(program.memory_probes):
             access, row = program.accesses[probe.access], probes.rules[slot]
-            rule = self.device.bank_rule(access.bytes_per_lane, access.writes)
+            rule = bank_rule(access.bytes_per_lane, access.writes)
             row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge
             row[at.ORDER_LENGTH] = len(rule.order)
             row[at.SERIALIZES] = program.sites[probe.site].takes_turns

@@ -7,6 +7,7 @@ code or an opcode, add one row.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,11 +98,16 @@ class Table:
 
     def new(self, *shape: int) -> NDArray[Any]:
         """An array of this shape of new rows: `[*shape, size]`."""
-        row = np.repeat([each.initial for each in self._fields], [each.count for each in self._fields])
         array = np.zeros((*shape, self.size), self.dtype)  # pages that stay zero take no memory
-        if row.any():
-            array[...] = row
+        if self._new_row is not None:
+            array[...] = self._new_row
         return array
+
+    @cached_property
+    def _new_row(self) -> NDArray[Any] | None:
+        """A new row; None if it is all zeros."""
+        row = np.repeat([each.initial for each in self._fields], [each.count for each in self._fields])
+        return row if row.any() else None
 
 
 @frozen
