@@ -390,10 +390,9 @@ def work(task, say):
     raise {"use": UsageError("no such thing"), "crash": Crash("oh"), "odd": Unsendable(1, 2)}[task]
 
 
-def heard(task):
-    with WorkerPool(2, work) as crew:
-        crew.idle[0].give(task)
-        said, made = (next(crew.hear()) for _ in range(2))
+def heard(crew, task):
+    crew.idle[0].give(task)
+    said, made = (next(crew.hear()) for _ in range(2))
     assert said[0] == made[0] == task
     assert said[1] == TaskProgress(f"at {task}")
     return made[1]
@@ -403,23 +402,22 @@ def test_processes_share_the_processors(monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "5")
     monkeypatch.setenv("LP_NUM_THREADS", "7")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    assert heard("threads") == TaskResult((2, "2", "7"))
+    with WorkerPool(2, work) as crew:
+        assert heard(crew, "threads") == TaskResult((2, "2", "7"))
     assert (os.environ["BANKSHOT_THREADS"], os.environ["LP_NUM_THREADS"]) == ("5", "7")
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 
-@pytest.mark.parametrize(
-    ("task", "kind", "words"),
-    [
-        ("use", UsageError, "no such thing"),
-        ("crash", Crash, "internal error: oh\nplease report this, with the shader"),
-        ("odd", Crash, "internal error: Unsendable: 1 and 2\nplease report this, with the shader"),
-    ],
-)
-def test_errors_are_passed_between_processes(task, kind, words):
-    failed = heard(task)
-    assert isinstance(failed, TaskError)
-    assert (type(failed.error), str(failed.error)) == (kind, words)
+def test_errors_are_passed_between_processes():
+    with WorkerPool(1, work) as crew:
+        for task, kind, words in (
+            ("use", UsageError, "no such thing"),
+            ("crash", Crash, "internal error: oh\nplease report this, with the shader"),
+            ("odd", Crash, "internal error: Unsendable: 1 and 2\nplease report this, with the shader"),
+        ):
+            failed = heard(crew, task)
+            assert isinstance(failed, TaskError)
+            assert (type(failed.error), str(failed.error)) == (kind, words)
 
 
 def nothing(task, say):
