@@ -121,7 +121,8 @@ class Template:
         ]
         used = [_used(array) for array in arrays]
         lists, state = [events, watch.races, probes.notes], [probes.worked, probes.working, progress]
-        others = [i for i in range(len(arrays)) if i not in {code, *shared, *counted, *lists, *state}]
+        known = {code, *shared, *counted, *lists, *state}
+        others = [i for i in range(len(arrays)) if i not in known]
         others.sort(key=lambda i: arrays[i].nbytes - used[i])  # those with many zeros at their end last
         others += [*lists, *state]
         fields = np.array(machine().record(*arrays), np.int64)
