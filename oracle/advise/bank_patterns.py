@@ -19,7 +19,7 @@ from ..gpu_counters.access_trace import Request
 
 _WORD = 4  # bytes
 
-Move = Callable[[NDArray[np.int64]], NDArray[np.int64]]  # element indices -> element indices
+Move = Callable[[NDArray[np.int32]], NDArray[np.int32]]  # element indices -> element indices
 
 
 @frozen
@@ -29,20 +29,25 @@ class Group:
 
     shift: int  # log2 of the bytes in a column
     columns: int
-    elements: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    elements: NDArray[np.int32]
+    offsets: NDArray[np.int32]
     row: NDArray[np.int64]
     weights: NDArray[np.int64]
 
     def excess(self, stride: int, move: Move) -> int:
         """The wavefronts beyond one for each time that a group of lanes occurs."""
         column = (move(self.elements) * stride + self.offsets >> self.shift) & (self.columns - 1)
-        counts = np.bincount(self.row * self.columns + column, minlength=self._counters)
+        counts = np.bincount(self._first_counter + column, minlength=self._counters)
         return int(counts.reshape(-1, self.columns).max(axis=1) @ self.weights) - self.ideal
 
     @cached_property
     def ideal(self) -> int:
         return int(self.weights.sum())
+
+    @cached_property
+    def _first_counter(self) -> NDArray[np.int64]:
+        """The counter of column 0, for each address."""
+        return self.row * self.columns
 
     @property
     def _counters(self) -> int:
@@ -146,7 +151,8 @@ def _group(
                 weights.append(int(count))
     number = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])
     flat = np.concatenate(chunks) if chunks else np.zeros(0, np.int64)
-    return Group(shift, rule.columns, flat // stride, flat % stride, number, np.array(weights, np.int64))
+    elements, offsets = (part.astype(np.int32) for part in divmod(flat, stride))  # a search reads them many times
+    return Group(shift, rule.columns, elements, offsets, number, np.array(weights, np.int64))
 
 
 def _pairs_agree(row: NDArray[np.int64]) -> bool:

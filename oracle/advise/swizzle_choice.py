@@ -45,7 +45,7 @@ class Space:
                 break  # one more term adds operations and saves nothing
             best = found.get(swizzle.operations)
             cost = self.patterns.wavefronts(swizzle.of, min(best[1], written) if best else written)
-            if best is None or (cost, swizzle.complexity) < (best[1], best[0].complexity):
+            if best is None or cost < best[1] or (cost == best[1] and swizzle.complexity < best[0].complexity):
                 found[swizzle.operations] = swizzle, cost
             least, most = min(least, cost), len(swizzle.terms)
         return fewer(found.values(), lambda each: each, written)

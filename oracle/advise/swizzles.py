@@ -30,7 +30,7 @@ class Term:
     def mask(self) -> int:
         return (1 << self.bits) - 1
 
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+    def of(self, index: NDArray[np.int32]) -> NDArray[np.int32]:
         return ((index >> self.shift) & self.mask) << self.left
 
     def text(self, index: str, suffix: str = "") -> str:
@@ -61,7 +61,7 @@ class Swizzle:
         moved = sum(term.left for term in self.terms)
         return self.operations, sum(term.bits for term in self.terms), moved
 
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+    def of(self, index: NDArray[np.int32]) -> NDArray[np.int32]:
         result = index
         for term in self.terms:
             result = result ^ term.of(index)
