@@ -19,7 +19,7 @@ def unevenness(executed: NDArray[np.int64], grid: int, cores: int, resident: int
     on the shape of its workgroups.
     """
     used = executed[:grid]
-    mean = float(used.mean()) if len(used) else 0.0
+    mean = int(used.sum()) / max(1, len(used))
     if used.max(initial=0) <= _EVEN * mean:
         return 1.0
     beside = max(1, resident * len(used) // grid)
@@ -35,6 +35,8 @@ def _last_end(works: list[int], cores: int, beside: int) -> int:
     """
     places = min(cores * beside, len(works))
     done = [sum(works[core:places:cores]) for core in range(cores)]
+    if places == len(works):
+        return max(done)
     # A place and when it is free are one integer, as tuples take twice as long to compare.
     step = beside * places
     free = [step * work + place for place, work in enumerate(works[:places])]
