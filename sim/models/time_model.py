@@ -300,7 +300,9 @@ _Figures = np.ndarray  # of many dispatches
 
 def _larger(one: Any, other: Any) -> Any:
     """Return the larger number, or the larger ones of arrays: for numbers, NumPy takes ten times as long."""
-    return np.maximum(one, other) if _Figures in (type(one), type(other)) else max(one, other)
+    if type(one) is _Figures or type(other) is _Figures:
+        return np.maximum(one, other)
+    return other if other > one else one
 
 
 def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[float, dict[str, float]]:
