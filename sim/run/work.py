@@ -19,14 +19,14 @@ from .dispatch import Dispatch
 from .program_work import Access, Accesses, program_work
 from .region_sums import ExecutedPhase
 from .site import Site
-from .workgroup_sample import CHUNK, Contention, Misses, Sample, Spread, cache_lines, sample_workgroups
+from .workgroup_sample import Contention, Misses, Sample, Spread, cache_lines, largest_stripe, sample_workgroups
 from .workgroup_schedule import unevenness
 
 _ALL_MISS = Misses(1.0, 1.0)
 _PACKED = Spread(1.0, 1.0, 0.0, 1.0)
 _NO_CONTENTION = Contention(0.0, 0.0, 0.0, 1.0, 0.0)
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
-_PARTS = 48  # of the L2 cache
+_PARTS = 96  # of the L2 cache: 1 in 100 stripes of an H200 shares one with another
 _AROUND_CACHE = 6  # how steep the step is at the size of a core's cache; 3 and 12 predict sparse rows as well
 # The fields of `Work` that are sums over accesses.
 _SUMS_OVER_ACCESSES = (
@@ -326,24 +326,27 @@ def _storage_atomics(dispatch: Dispatch, accesses: Sequence[Access], run: _Count
     """Return the passes of sectors by atomic operations in storage, those of the busiest part of the L2 cache, and of
     these the ones of one word: the fields of `Work` with these names.
 
-    A part serves some chunks, which are spread over the parts as by random numbers.
+    A part serves some stripes, which are spread over the parts as by random numbers.
     """
     if not accesses:
         return {"atomic_sectors": 0.0, "atomic_turns": 0.0, "atomic_word_turns": 0.0}
     grid, sizes = prod(dispatch.grid), {bound.variable.name: len(bound.data) for bound in dispatch.bound}
-    passes, again = defaultdict[str, float](float), 0.0
+    passes, turns = defaultdict[str, float](float), defaultdict[str, float](float)
     for each in accesses:
         row = run.rows[each.row]
         count = run.scale * (row.global_requests if _is_summed_up(each, row) else row.global_sectors)
+        alike = (row.atomic_turns - row.global_requests) / max(1, row.atomics - row.global_requests)
         passes[each.variable or ""] += count
-        again += count * (each.turns - 1)
+        turns[each.variable or ""] += count * (1 + (each.turns - 1) * (1 - alike))
     squares = most = word_turns = 0.0
     for name, count in passes.items():
         its = run.sample.contention.get(name, _NO_CONTENTION)
-        growth, least = max(1.0, grid / 2) ** its.growth, 4 * CHUNK / max(4 * CHUNK, sizes.get(name, 0))
-        squares += count * count * max(least, its.collisions / growth)
-        most = max(most, count * max(least, its.busiest / growth))
-        word_turns = max(word_turns, count * its.word / growth)
-    total = sum(passes.values())
-    turns = max(most, total / _PARTS + sqrt(2 * log(_PARTS) * squares / _PARTS))
-    return {"atomic_sectors": total + again, "atomic_turns": turns, "atomic_word_turns": min(turns, word_turns)}
+        growth, least = max(1.0, grid / 2) ** its.apart, largest_stripe(sizes[name]) if name in sizes else 1.0
+        of_word = count * its.word / growth
+        squares += turns[name] ** 2 * max(least, its.collisions / growth)
+        others = max(0.0, count * max(least, its.busiest / growth) - of_word)
+        most = max(most, of_word + others * turns[name] / count)
+        word_turns = max(word_turns, of_word)
+    total = sum(turns.values())
+    busiest = max(most, total / _PARTS + sqrt(2 * log(_PARTS) * squares / _PARTS))
+    return {"atomic_sectors": total, "atomic_turns": busiest, "atomic_word_turns": min(busiest, word_turns)}

@@ -8,7 +8,7 @@ import pytest
 import bankshot
 from bankshot.sim.models import Cost, MeasuredCosts, get
 from bankshot.sim.models.time_model import Work
-from bankshot.sim.run import program_work
+from bankshot.sim.run import program_work, workgroup_sample
 
 HEAD = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -22,8 +22,8 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) w: vec3u
 GRID = 6
 
 
-def work(body: str, grid: int = GRID, **options: object) -> Work:
-    bindings = {"x": np.ones(4096, np.float32), "y": np.zeros(4096, np.float32), "n": np.zeros(1024, np.uint32)}
+def work(body: str, grid: int = GRID, n: int = 1024, **options: object) -> Work:
+    bindings = {"x": np.ones(4096, np.float32), "y": np.zeros(4096, np.float32), "n": np.zeros(n, np.uint32)}
     used = {name: data for name, data in bindings.items() if f"{name}[" in body}
     return bankshot.simulate(HEAD + body + "}", grid=grid, bindings=used, **options).work
 
@@ -316,9 +316,11 @@ def test_maxima_on_one_word_take_turns_if_something_needs_their_results() -> Non
 
 
 def test_additions_to_words_of_their_own_spread_over_the_parts_of_the_cache() -> None:
-    passes = 6 * 2 * 4  # each workgroup has a chunk of its own: 8 passes of sectors
-    turns = passes / 48 + math.sqrt(2 * math.log(48) * 6 * 8**2 / 48)
-    assert work("atomicAdd(&n[g], 1u);").atomic_turns == pytest.approx(turns, rel=0.01)
+    alone = 2 * 4  # each workgroup has a chunk of its own: passes of its sectors
+    assert work("atomicAdd(&n[g], 1u);").atomic_turns == pytest.approx(alone, rel=0.01)
+    passes = 64 * alone  # on 16 KiB, or 32 stripes
+    turns = passes / 96 + math.sqrt(2 * math.log(96) * passes**2 / 32 / 96)
+    assert work("atomicAdd(&n[g], 1u);", grid=64, n=4096).atomic_turns == pytest.approx(turns, rel=0.01)
 
 
 def test_a_compare_exchange_passes_its_sectors_twice() -> None:
@@ -326,7 +328,34 @@ def test_a_compare_exchange_passes_its_sectors_twice() -> None:
     twice = work("atomicCompareExchangeWeak(&n[g], 0u, 1u);")
     assert once.atomic_sectors == 6 * 2 * 4
     assert twice.atomic_sectors == 2 * once.atomic_sectors
-    assert twice.atomic_turns == once.atomic_turns
+    assert twice.atomic_turns == 2 * once.atomic_turns
+
+
+def test_a_compare_exchange_that_waits_for_its_word_takes_one_turn() -> None:
+    once = work("atomicExchange(&n[0], i);")
+    twice = work("atomicCompareExchangeWeak(&n[0], 0u, i);")
+    assert once.atomic_turns == twice.atomic_turns == once.atomic_word_turns == twice.atomic_word_turns == 6 * 64
+
+
+@pytest.mark.parametrize(
+    ("size", "share"), [(256, 1), (512, 1 / 2), (768, 2 / 3), (1024, 1 / 2), (1056, 512 / 1056), (4096, 1 / 8)]
+)
+def test_two_parts_of_the_cache_serve_each_kib_in_turn(size: int, share: float) -> None:
+    assert workgroup_sample.largest_stripe(size) == pytest.approx(share)
+
+
+def test_workgroups_that_change_random_words_of_one_table_share_them() -> None:
+    """A quarter of all operations is on the first 256 bytes of 16 KiB; each workgroup changes other words of them."""
+    pcg = "h = h * 747796405u + 2891336453u; h = ((h >> ((h >> 28u) + 4u)) ^ h) * 277803737u; h ^= h >> 22u;"
+    change = "let at = h % 4096u; atomicAdd(&n[select(at, at % 64u, i % 4u == 0u)], 1u);"
+    found = work(f"var h = g; for (var k = 0u; k < 16u; k++) {{ {pcg} {change} }}", grid=64, n=4096)
+    assert 0.22 <= found.atomic_turns / found.atomic_sectors < 0.35
+
+
+def test_workgroups_that_share_the_ends_of_their_own_words_are_apart() -> None:
+    """Each changes 66 words, of which its neighbours change two; together the busiest stripe has an eighth of them."""
+    found = work("atomicAdd(&n[g], 1u); if (i < 2u) { atomicAdd(&n[g + 64u], 1u); }", grid=15)
+    assert found.atomic_turns / found.atomic_sectors < 0.3
 
 
 @pytest.mark.parametrize(("words", "lost"), [(100, 0), (384, 0), (576, 0.5), (768, 1), (4000, 1)])
