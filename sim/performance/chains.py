@@ -3,8 +3,8 @@
 A subgroup issues in order and waits for operands (Huang et al., "GPUMech", MICRO 2014: interval analysis). One pass
 over the program keeps, for each value, when it is ready and along which steps. A region's own chain is the time that it
 adds to its parent's; constructs inside it have their own. A value from before a loop is waited for once, before the
-loop. An iteration takes at least one `loop` step: WGSL compilers bound the iterations of each loop, and the check is a
-chain of its own beside the body.
+loop. What continues an iteration issues while its body waits. An iteration takes at least one `loop` step: WGSL
+compilers bound the iterations of each loop, and the check is a chain of its own beside the others.
 
 Subgroups that wait for each other are in the same phase of the program: what loads a tile is over before what computes
 with it begins. A phase ends at a barrier, and where an outermost loop without barriers begins or ends, unless it has
@@ -140,14 +140,17 @@ class _Walk:
         *,
         iterates: bool = False,
         repeats: bool = False,
+        issues: Moment | None = None,
     ) -> Moment:
-        """Walk a region that begins at `start`. Returns when it ends."""
+        """Walk a region that begins at `start`. Returns when it ends. `issues`: when its instructions may issue, where
+        they need nothing of what comes before."""
         first = costs = RegionCosts(
             parent, iterates=iterates, repeats=repeats, software=Counter(loop=int(iterates)), phase=self._phases.current
         )
         self.found.append(costs)
         inside: Counter[str] = Counter()  # steps of the regions inside, in this phase
-        begun = now = end = start
+        begun = end = start
+        now = start if issues is None else issues
         for item in region.items:
             if isinstance(item, ir.If | ir.Loop | ir.Scope):
                 begin, now = self._construct(item, costs, now, end)
@@ -179,13 +182,15 @@ class _Walk:
             case ir.Loop():
                 begin = max(end, self._before_loop(item, now), key=_CYCLES)
                 waits = self._phases.before_loop(item, self._barriers)
+                header = len(self.found)
                 now = self.region(item.header, costs, begin, repeats=True)
-                now = now if item.condition is None else self._after([item.condition], now)
+                checked = now if item.condition is None else self._after([item.condition], now)
                 body = len(self.found)
-                now = self.region(item.body, costs, now, iterates=True, repeats=True)
+                now = self.region(item.body, costs, checked, iterates=True, repeats=True)
                 continuing = len(self.found)
-                now = self.region(item.continuing, costs, now, repeats=True)
+                now = self.region(item.continuing, costs, now, repeats=True, issues=checked)
                 self._share_counts(self.found[body], self.found[continuing])
+                _take_a_check(*(self.found[part] for part in (header, body, continuing)))
                 self._phases.after_loop(waits)
                 return begin, now
 
@@ -293,16 +298,22 @@ class _Walk:
 
 
 def _close(costs: RegionCosts, start: Moment, end: Moment, inside: Counter[str]) -> None:
-    """Set the chain of a region in a phase, which began and ended then. It takes the time to issue the region, and in
-    the first phase of an iteration that of an iteration's check, if it is shorter."""
+    """Set the chain of a region in a phase, which began and ended then. It takes the time to issue the region, if it is
+    shorter."""
     own = end.since(start)
     own.subtract(inside)
     chain = {step: float(n) for step, n in own.items() if n > 0}
     issued = costs.issued.total()
     if issued > _length(chain):
         chain = {"issue": float(issued)}
-    missing = 1 - _length(chain) / STEPS["loop"]
-    costs.chain = {**chain, "loop": missing} if costs.iterates and missing > 0 else chain
+    costs.chain = chain
+
+
+def _take_a_check(header: RegionCosts, body: RegionCosts, continuing: RegionCosts) -> None:
+    """Make an iteration take the time of its check, if the first phase of its parts is shorter."""
+    missing = 1 - sum(_length(part.chain) for part in (header, body, continuing)) / STEPS["loop"]
+    if missing > 0:
+        body.chain = {**body.chain, "loop": missing}
 
 
 class _Phases:
