@@ -12,7 +12,7 @@ the table says otherwise. They are fitted to measured times, see docs/time-model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -121,11 +121,13 @@ def completed(costs: MeasuredCosts) -> MeasuredCosts:
 
 # They take a unit of their own, besides the slot in which they issue.
 SPECIAL = ("special", "fp32_divide", "conversion", "bit_count")
-# The cost of each class of instructions, of what special functions take in the slot, and of each step of a chain.
+# These run at half the rate at which they issue, beside the others.
+_HALF_RATE = "comparison"
+# The cost of each class of instructions, of what such pipelines take in the slot, and of each step of a chain.
 _ISSUE, _STEP = (
     {name.removeprefix(prefix): name for name in COSTS if name.startswith(prefix)} for prefix in ("issue_", "latency_")
 )
-_SLOT = _ISSUE | dict.fromkeys(SPECIAL, "issue_fp32")
+_SLOT = _ISSUE | dict.fromkeys((*SPECIAL, _HALF_RATE), "issue_fp32")
 
 
 @frozen
@@ -332,11 +334,16 @@ def _shares(cycles: Mapping[str, float], p: float) -> dict[str, float]:
     """Return the cycles that units take side by side, divided among them: their sum is the p-norm."""
     powers = {name: each**p for name, each in cycles.items()}
     for names in _SIDE_BY_SIDE:
-        busiest = sum([_larger(1e-9, cycles[name]) ** _SIDE_BY_SIDE_P for name in names]) ** (1 / _SIDE_BY_SIDE_P)
+        busiest = _larger(1e-9, _side_by_side([cycles[name] for name in names]))
         power = busiest**p
         powers |= {name: power * (cycles[name] / busiest) ** _SIDE_BY_SIDE_P for name in names}
     to_norm = _larger(1e-30, sum(powers.values())) ** (1 / p - 1)
     return {name: each * to_norm for name, each in powers.items()}
+
+
+def _side_by_side(cycles: Sequence[float]) -> float:
+    """The cycles that units take which hardly wait for each other."""
+    return sum([each**_SIDE_BY_SIDE_P for each in cycles]) ** (1 / _SIDE_BY_SIDE_P)
 
 
 # ---- the units, in cycles of the busiest core --------------------------------------------------------
@@ -347,16 +354,20 @@ def _rounds(work: Work, cores: int) -> float:
     return -(-work.workgroups // cores)
 
 
+def _resident(work: Work, cores: int) -> float:
+    """The workgroups that the busiest core runs side by side."""
+    return -_larger(-_rounds(work, cores), -work.resident)
+
+
 def _overlap(work: Work, cores: int) -> float:
     """The p of the norm that adds the times of units."""
-    subgroups = -_larger(-_rounds(work, cores), -work.resident) * work.subgroups
+    subgroups = _resident(work, cores) * work.subgroups
     return 1 + _MOST * (subgroups - 1) / (subgroups - 1 + _HALFWAY)
 
 
 def _in_turn(work: Work, cores: int) -> float:
     """The share of the time that phases take one after the other: 1 for a workgroup that is alone on its core."""
-    side_by_side = _larger(-_larger(-_rounds(work, cores), -work.resident), 1)
-    alone, waves = 1 / side_by_side, _larger(1.0, _rounds(work, cores) / work.resident)
+    alone, waves = 1 / _larger(_resident(work, cores), 1), _larger(1.0, _rounds(work, cores) / work.resident)
     return alone + (1 - alone) * _IN_STEP / waves
 
 
@@ -371,7 +382,9 @@ def _share(work: Work, cores: int) -> float:
 
 
 def _issue(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    return _share(work, cores) * sum([costs[_SLOT[kind]] * count for kind, count in work.issued.items()])
+    slots = sum([costs[_SLOT[kind]] * count for kind, count in work.issued.items()])
+    half_rate = costs[_ISSUE[_HALF_RATE]] * work.issued.get(_HALF_RATE, 0.0)
+    return _share(work, cores) * _side_by_side((slots, half_rate))
 
 
 def _special(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -418,10 +431,12 @@ def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
     return mean, _larger(mean, longest)
 
 
-def _latency(work: Work, chains: tuple[float, float], cores: int) -> float:
-    """Chains of the workgroups that a core runs one after the other."""
+def _latency(work: Work, chains: tuple[float, float], busy: float, cores: int) -> float:
+    """Chains of the workgroups that a core runs one after the other, without the cycles in which their own instructions
+    are `busy`, which are those of all subgroups."""
     mean, longest = chains
-    return _larger(longest, mean * _larger(1.0, _rounds(work, cores) / work.resident))
+    waited = _larger(longest, mean * _larger(1.0, _rounds(work, cores) / work.resident))
+    return _larger(0.0, waited - busy / _larger(1, _resident(work, cores) * work.subgroups))
 
 
 def _atomics(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -437,14 +452,15 @@ def _start(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 def _cycles(work: Work, chains: tuple[float, float], costs: Mapping[str, float], cores: int) -> dict[str, float]:
     """Return the cycles of each unit. `chains`: those of the work."""
+    issue, memory = _issue(work, costs, cores), _workgroup_memory(work, costs, cores)
     return {
-        "issue": _issue(work, costs, cores),
+        "issue": issue,
         "special functions": _special(work, costs, cores),
-        "workgroup memory": _workgroup_memory(work, costs, cores),
+        "workgroup memory": memory,
         "cache lines": _cache_lines(work, costs, cores),
         "L2 cache": _l2(work, costs, cores),
         "device memory": _dram(work, costs, cores),
-        "latency": _latency(work, chains, cores),
+        "latency": _latency(work, chains, issue + memory, cores),
         "atomics": _atomics(work, costs, cores),
         "workgroup start": _start(work, costs, cores),
     }

@@ -121,6 +121,24 @@ def test_the_pipelines_of_a_core_hardly_wait_for_each_other() -> None:
     assert one_is_half_as_busy == pytest.approx(4.5, rel=0.004)
 
 
+def test_comparisons_run_at_half_rate_beside_other_instructions() -> None:
+    alone = replace(IDLE, issued={"comparison": 20_000.0})
+    rates = {"issue_fp32": 0.5, "issue_comparison": 1.0}
+    assert us(alone, **rates) == pytest.approx(3.0, rel=0.01)  # their pipeline: 20,000 cycles on 20 workgroups
+    beside = replace(IDLE, issued={"comparison": 20_000.0, "fp32": 20_000.0})
+    assert us(beside, **rates) == pytest.approx(3.0 * 2 ** (1 / 6))  # 20,000 slots of half a cycle for either
+    behind = replace(IDLE, issued={"comparison": 20_000.0, "fp32": 180_000.0})
+    assert us(behind, **rates) == pytest.approx(15.0, rel=0.001)
+
+
+def test_a_subgroup_does_not_wait_while_its_own_instructions_issue() -> None:
+    one = replace(IDLE, workgroups=1, subgroups=1, chain={"alu": 100.0}, longest={"alu": 100.0})
+    costs = {"latency_alu": 50.0, "issue_fp32": 1.0}
+    assert us(one, **costs) == pytest.approx(5.0)
+    assert us(replace(one, issued={"fp32": 2_000.0}), **costs) == pytest.approx(5.0)
+    assert us(replace(one, issued={"fp32": 9_000.0}), **costs) == pytest.approx(9.0)
+
+
 def test_the_parts_of_pipelines_add_up_to_the_time() -> None:
     work = replace(IDLE, issued={"fp32": 20_000.0, "special": 10_000.0}, wavefronts=30_000.0)
     costs = {"issue_fp32": 1.0, "issue_special": 3.0, "wavefront": 1.0, "launch_us": 0.5}
