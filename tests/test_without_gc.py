@@ -20,6 +20,7 @@ HEAD = "@group(0) @binding(0) var<storage, read_write> y: array<f32>;\n"
 KINDS = {
     "assignments": "s = s * k + {0}.0;",
     "branches": "if s > {0}.0 {{ k += 1.0; }}",
+    "returns": "if s > {0}.0 {{ return; }} k += 1.0;",
     "loops": "for (var i = 0u; i < 4u; i++) {{ s += k * {0}.0; }}",
     "stores": "y[g.x + {0}u] = s; s = y[g.x + {0}u];",
     "blocks": "{{ let v = s + {0}.0; s = v * v; }}",

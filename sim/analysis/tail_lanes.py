@@ -7,10 +7,9 @@ long enough, or that loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
-from ..fast_dataclass import frozen
+from ..fast_dataclass import entity, frozen
 from ..ir import ir
 from ..ir.ir import Item, Region, Value
 from ..ir.passes import Passes
@@ -29,54 +28,58 @@ class TailLanes:
     after: set[int] = field(default_factory=set[int])
 
 
+@entity
+class _Content:
+    """What is in some items, and in those inside them: how many work on all lanes, and whether there are loops and
+    operations that read a lane which may be inactive."""
+
+    work: int = 0
+    loops: bool = False
+    shuffles: bool = False
+
+    @property
+    def pays(self) -> bool:
+        """Whether it pays to narrow for them: there is a loop, or enough work, and no lane reads an inactive one."""
+        return (self.loops or self.work >= _MIN_ITEMS) and not self.shuffles
+
+    def add_item(self, item: Item) -> None:
+        if isinstance(item, Value):
+            self.work += not item.uniform and item.op not in ("const", "bits", "get", "input")
+        elif isinstance(item, ir.Collective):
+            self.work += 1
+            self.shuffles |= item.op in _ANY_LANE
+        else:
+            self.work += isinstance(item, (ir.Set, ir.Pick, ir.Put, ir.Load, ir.Store, ir.Atomic))
+            self.loops |= isinstance(item, ir.Loop)
+
+    def add(self, other: _Content) -> None:
+        self.work += other.work
+        self.loops |= other.loops
+        self.shuffles |= other.shuffles
+
+
 def find_tail_lanes(body: Region, uniformity: Uniformity, passes: Passes) -> TailLanes:
     """Find where to narrow."""
     found = TailLanes()
-    if "tail_lanes" not in passes or not (uniformity.divergent or uniformity.leaving):
-        return found
-    for region in ir.regions_of(body):
-        for place, item in enumerate(region.items):
-            if type(item) not in ir.WITH_REGIONS:
-                continue
-            match item:
-                case ir.If(then=then, orelse=orelse) if id(item) in uniformity.divergent:
-                    found.inside.update(id(arm) for arm in (then, orelse) if _pays(arm.items))
-                case ir.Loop() if id(item) in uniformity.divergent and _reads_active_lanes_only([item]):
-                    found.inside.add(id(item))
-                case _:
-                    pass
-            if id(item) in uniformity.leaving and _pays(region.items[place + 1 :]):
-                found.after.add(id(item))
+    if "tail_lanes" in passes and (uniformity.divergent or uniformity.leaving):
+        _visit(body, uniformity, found)
     return found
 
 
-def _pays(items: Sequence[Item]) -> bool:
-    return _is_long(items) and _reads_active_lanes_only(items)
-
-
-def _is_long(items: Sequence[Item]) -> bool:
-    """Whether there is a loop, or enough work on all lanes."""
-    work = 0
-    for each in _all(items):
-        work += _is_on_all_lanes(each)
-        if work >= _MIN_ITEMS or isinstance(each, ir.Loop):
-            return True
-    return False
-
-
-def _is_on_all_lanes(item: Item) -> bool:
-    if isinstance(item, Value):
-        return not item.uniform and item.op not in ("const", "bits", "get", "input")
-    return isinstance(item, (ir.Set, ir.Pick, ir.Put, ir.Load, ir.Store, ir.Atomic, ir.Collective))
-
-
-def _reads_active_lanes_only(items: Iterable[Item]) -> bool:
-    """Whether no lane reads a value of one that may be inactive."""
-    return not any(isinstance(each, ir.Collective) and each.op in _ANY_LANE for each in _all(items))
-
-
-def _all(items: Iterable[Item]) -> Iterator[Item]:
-    for item in items:
-        yield item
+def _visit(region: Region, uniformity: Uniformity, found: TailLanes) -> _Content:
+    """Find where to narrow in a region, in one pass from its end. Returns what is in it."""
+    after = _Content()  # what is in the items after the present one
+    for item in reversed(region.items):
         if type(item) in ir.WITH_REGIONS:
-            yield from ir.items(item)
+            if id(item) in uniformity.leaving and after.pays:
+                found.after.add(id(item))
+            inner = {id(part): _visit(part, uniformity, found) for part in ir.regions(item)}
+            if id(item) in uniformity.divergent:
+                if isinstance(item, ir.If):
+                    found.inside.update(arm for arm, content in inner.items() if content.pays)
+                elif isinstance(item, ir.Loop) and not any(content.shuffles for content in inner.values()):
+                    found.inside.add(id(item))
+            for content in inner.values():
+                after.add(content)
+        after.add_item(item)
+    return after
