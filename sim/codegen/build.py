@@ -35,7 +35,7 @@ from .fma_contraction import combine, contract, has_products
 from .loops import note_costs
 from .outer_products import tile
 from .program import Program, has_storage_atomics
-from .virtual_registers import allocate, encode
+from .virtual_registers import assemble
 from .wide_accesses import mark_wide_accesses
 
 if TYPE_CHECKING:
@@ -270,9 +270,8 @@ def _finish(
             shorten(code)
     for position, label in code.jumps:
         code.instructions[position].a = label.position
-    rows = allocate(code, len(operands.inputs) + len(operands.constants), "rows" in passes)
+    encoded, rows = assemble(code, len(operands.inputs) + len(operands.constants), "rows" in passes)
     offsets, size = _shared_offsets(pipeline, shadows)
-    encoded = encode(code)
     note_costs(encoded)
     return Program(
         encoded,

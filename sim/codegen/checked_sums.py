@@ -21,7 +21,7 @@ _MUL, _ADD, _FMA = (op.scalar_opcodes()[name] for name in ("mul_f32", "add_f32",
 
 def join_checks(code: Code) -> None:
     """Replace `t = fma(a, b, c)` and its check by `checked`, and `p = a * b; t = p + c` and their checks."""
-    if not any(ins.op == op.CHECK for ins in code.instructions):
+    if op.CHECK not in code.opcodes():
         return
     uses = cache(lambda: uses_of(code))  # few programs need them
 

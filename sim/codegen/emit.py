@@ -6,6 +6,9 @@ register. What is left is here: values, variables, memory, and the exchange of v
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 from ..analysis.adjacent_accesses import find_merged_accesses
 from ..analysis.guards import find_bodies
 from ..analysis.lane_uniformity import Uniformity
@@ -70,50 +73,14 @@ class Emitter:
             if constructs and self._in_body:
                 self._past_guards = None if self.flow.mask is None else self.flow.copy_of_mask()
             code.span = ir.span_of(item, self._sites) or spans.get(id(item)) or code.span
-            self._item(item)
+            self._ITEMS[type(item)](self, item)
             if constructs:
                 self.flow.drop_lanes_that_left(item)
         self._in_body = outer
 
-    def _item(self, item: ir.Item) -> None:
-        match item:
-            case ir.Count():
-                if self._counts_lanes:
-                    self.probes.count(item, self.flow.mask if self._in_body else self._past_guards)
-            case ir.Set():
-                self._set(item)
-            case ir.Pick(result=result) if result in self._uses.count:
-                self._pick(item)
-            case ir.Put(block=block) if self._uses.slots.intersection(block.slots):
-                self._put(item)
-            case ir.Load():
-                self._load(item)
-            case ir.Store():
-                self._store(item)
-            case ir.Atomic():
-                self._atomic(item)
-            case ir.Check():
-                self.probes.before(item)
-            case ir.Barrier(kind=kind, site=site):
-                self.code.add(Ins(op.BARRIER, a=site, b=ORDERS[kind], mask=self.flow.mask_field()))
-            case ir.Inspect(active=True):
-                self.probes.check(item)
-            case ir.If():
-                self.flow.branch(item, self._region)
-            case ir.Loop():
-                self.flow.loop(item, self._region)
-            case ir.Scope():
-                self.flow.scope(item, self._region)
-            case ir.Jump():
-                self.flow.leave(item)
-            case ir.Collective():
-                self._collective(item)
-            case ir.Note():
-                self.probes.trace(item)
-            case ir.Margin():
-                self.probes.margin(item)
-            case _:
-                pass
+    def _count(self, item: ir.Count) -> None:
+        if self._counts_lanes:
+            self.probes.count(item, self.flow.mask if self._in_body else self._past_guards)
 
     # ---- values ----
 
@@ -121,7 +88,11 @@ class Emitter:
         operands = self.operands
         if value.op in ("const", "bits") or value not in self._uses.count:
             return
-        if value.op == "input":
+        if value.args:
+            take = operands.lane0 if value.uniform else operands.all_lanes
+            opcode, mask = self._opcodes[value.op], 1 if value.uniform else 0
+            operands.compute(value, Ins(opcode, -1, *map(take, value.args), mask=mask))
+        elif value.op == "input":
             if value in self._uses.addresses:
                 operands.learn(value, operands.input(value.imm))
         elif value.op == "get":
@@ -130,10 +101,6 @@ class Emitter:
             reg = Reg()
             self.code.add(Ins(op.LENGTH, dest=reg, e=value.imm * UNITS_PER_ACCESS))
             operands.hold_everywhere(value, reg)
-        else:
-            take = operands.lane0 if value.uniform else operands.all_lanes
-            opcode, mask = self._opcodes[value.op], 1 if value.uniform else 0
-            operands.compute(value, Ins(opcode, -1, *map(take, value.args), mask=mask))
 
     # ---- variables ----
 
@@ -164,10 +131,14 @@ class Emitter:
             self.code.add(Ins(op.COPY, dest=reg, a=operands.lane0(value), mask=1 if slot.uniform else 0))
 
     def _pick(self, item: ir.Pick) -> None:
+        if item.result not in self._uses.count:
+            return
         first, rows = self.operands.slot(item.block.slots[0]), item.block.rows
         self.operands.compute(item.result, Ins(op.PICK, a=first, b=self.operands.all_lanes(item.index), c=rows))
 
     def _put(self, item: ir.Put) -> None:
+        if not self._uses.slots.intersection(item.block.slots):
+            return
         first, lanes = self.operands.slot(item.block.slots[0]), self.operands.all_lanes
         mask = -1 if id(item) in self._uniformity.whole else self.flow.mask_field()
         self.code.add(Ins(op.PUT, dest=lanes(item.value), a=first, b=lanes(item.index), c=item.block.rows, mask=mask))
@@ -204,6 +175,13 @@ class Emitter:
         self.code.add(ins)
         self._hold_results(item.results, rows)
 
+    def _barrier(self, item: ir.Barrier) -> None:
+        self.code.add(Ins(op.BARRIER, a=item.site, b=ORDERS[item.kind], mask=self.flow.mask_field()))
+
+    def _inspect(self, item: ir.Inspect) -> None:
+        if item.active:
+            self.probes.check(item)
+
     # ---- subgroups ----
 
     def _collective(self, item: ir.Collective) -> None:
@@ -216,3 +194,25 @@ class Emitter:
     def _hold_results(self, results: list[Value], rows: Reg) -> None:
         for i, result in enumerate(results):
             self.operands.hold(result, Reg(row=i, of=rows))
+
+    # ---- which item is what ----
+
+    _ITEMS: ClassVar[dict[type[ir.Item], Callable[[Emitter, Any], None]]] = {
+        ir.Count: _count,
+        ir.Set: _set,
+        ir.Pick: _pick,
+        ir.Put: _put,
+        ir.Load: _load,
+        ir.Store: _store,
+        ir.Atomic: _atomic,
+        ir.Check: lambda self, item: self.probes.before(item),
+        ir.Barrier: _barrier,
+        ir.Collective: _collective,
+        ir.Note: lambda self, item: self.probes.trace(item),
+        ir.Inspect: _inspect,
+        ir.Margin: lambda self, item: self.probes.margin(item),
+        ir.If: lambda self, item: self.flow.branch(item, self._region),
+        ir.Loop: lambda self, item: self.flow.loop(item, self._region),
+        ir.Scope: lambda self, item: self.flow.scope(item, self._region),
+        ir.Jump: lambda self, item: self.flow.leave(item),
+    }

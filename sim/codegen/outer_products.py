@@ -21,6 +21,7 @@ from .basic_blocks import LOADS, replace, rewrite_blocks, uses_of, written
 from .virtual_registers import Code, Field, Ins, Reg
 
 _MAD, _FMA = (op.scalar_opcodes()[name] for name in op.TILED)
+_SUMS = frozenset((_MAD, _FMA, op.CHECKED))
 _MIN_SUMS_WITH_COPIES = 4  # of a tile for which a factor has to be copied from a register
 
 
@@ -39,7 +40,7 @@ class _Tile:
 
 def tile(code: Code) -> None:
     """Insert tiles before the instructions that they consist of."""
-    if not any(_operation(ins) for ins in code.instructions):
+    if _SUMS.isdisjoint(code.opcodes()) or not any(_operation(ins) for ins in code.instructions):
         return
     uses = cache(lambda: uses_of(code))  # few programs need them
     tiles: list[_Tile] = []

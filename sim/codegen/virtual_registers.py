@@ -6,9 +6,12 @@ Codegen emits `Ins` with `Reg`s; `allocate` gives each a row, such that no two t
 from __future__ import annotations
 
 from bisect import bisect
+from collections.abc import Callable
 from dataclasses import field
+from heapq import heappop, heappush
 from itertools import chain
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +39,7 @@ class Reg:
 
 Field = Reg | int
 FIELDS = ("dest", "a", "b", "c", "e", "mask", "x")  # of `Ins`, in the order of an encoded instruction
+_WORDS = 1 + len(FIELDS)  # of an encoded instruction
 
 
 @entity(slots=True)
@@ -57,11 +61,10 @@ class Ins:
 
     def registers(self) -> list[Reg]:
         """Return the registers it touches; for a part of a register, the whole."""
-        found: list[Reg] = []
-        for each in (self.dest, self.a, self.b, self.c, self.e, self.mask, self.x):
-            if type(each) is Reg:
-                found.append(each.of or each)
-        return found
+        return [each.of or each for each in _fields(self) if type(each) is Reg]
+
+
+_fields: Callable[[Ins], tuple[Field, ...]] = attrgetter(*FIELDS)
 
 
 @entity
@@ -103,14 +106,30 @@ class Code:
     def here(self) -> int:
         return len(self.instructions)
 
+    def opcodes(self) -> set[int]:
+        """Return the opcodes in it: a pass may have nothing to do."""
+        return set(map(attrgetter("op"), self.instructions))
 
-def allocate(code: Code, first_row: int, shared: bool = True) -> int:
-    """Give every register its rows, from `first_row` on, and return the number of all rows.
+
+def assemble(code: Code, first_row: int, shared: bool = True) -> tuple[NDArray[np.int32], int]:
+    """Give every register its rows, from `first_row` on. Returns the instructions as int32[n, 8] (see
+    `machine.instruction`), and the number of all rows.
 
     `shared`: registers that are never live at once may have the same rows."""
-    registers = _live_ranges(code)
+    words: list[Any] = list(chain.from_iterable(map(attrgetter("op", *FIELDS), code.instructions)))
+    places = [place for place, word in enumerate(words) if type(word) is Reg]
+    top = _allocate(_live_ranges(code, words, places), first_row, shared)
+    for place in places:
+        reg = words[place]
+        words[place] = reg.row + (reg.of.row if reg.of else 0)
+    return np.array(words, np.int32).reshape(-1, _WORDS), top
+
+
+def _allocate(registers: list[Reg], first_row: int, shared: bool) -> int:
+    """Give registers, in the order of `first`, their rows. Returns the number of all rows."""
     by_end = sorted(registers, key=attrgetter("last")) if shared else []
-    free, dead = _Free(first_row), 0
+    is_single = all(reg.rows == 1 for reg in registers)
+    free, dead = _FreeSingle(first_row) if is_single else _Free(first_row), 0
     for reg in registers:
         # Operations are elementwise, so the result may take the row of an operand that dies here.
         while dead < len(by_end) and (dying := by_end[dead]).last <= reg.first and dying.first < reg.first:
@@ -118,6 +137,25 @@ def allocate(code: Code, first_row: int, shared: bool = True) -> int:
             dead += 1
         reg.row = free.take(reg.rows)
     return free.top
+
+
+class _FreeSingle:
+    """The free rows below `top`, where all registers have one row: `_Free` in less time."""
+
+    def __init__(self, top: int) -> None:
+        self.top = top
+        self._rows: list[int] = []  # a heap
+
+    def take(self, rows: int) -> int:
+        """Take the lowest free row, or a new one."""
+        if self._rows:
+            return heappop(self._rows)
+        self.top += 1
+        return self.top - 1
+
+    def give(self, first: int, rows: int) -> None:
+        """Make a row free."""
+        heappush(self._rows, first)
 
 
 class _Free:
@@ -130,11 +168,14 @@ class _Free:
 
     def take(self, rows: int) -> int:
         """Take the lowest adjacent free rows, or new ones. Returns the first."""
-        for i, first in enumerate(self._firsts):
-            if self._ends[i] - first >= rows:
-                self._firsts[i] += rows
-                if self._firsts[i] == self._ends[i]:
-                    del self._firsts[i], self._ends[i]
+        firsts, ends = self._firsts, self._ends
+        for i, first in enumerate(firsts):
+            after = first + rows
+            if after < ends[i]:
+                firsts[i] = after
+                return first
+            if after == ends[i]:
+                del firsts[i], ends[i]
                 return first
         self.top += rows
         return self.top - rows
@@ -152,28 +193,19 @@ class _Free:
             self._ends.insert(at, end)
 
 
-def encode(code: Code) -> NDArray[np.int32]:
-    """Return the instructions as int32[n, 8] (see `machine.instruction`). Every register must have its row."""
-    words = chain.from_iterable(map(attrgetter("op", *FIELDS), code.instructions))
-    rows = [each if type(each) is not Reg else each.row + (each.of.row if each.of else 0) for each in words]
-    return np.array(rows, np.int32).reshape(-1, 1 + len(FIELDS))
-
-
-def _live_ranges(code: Code) -> list[Reg]:
+def _live_ranges(code: Code, words: list[Any], places: list[int]) -> list[Reg]:
     """Set `first` and `last` of every register, and list them by `first`. One that is live into a loop is live to its
-    end."""
+    end. `places`: those of registers among the words of the instructions."""
     registers: list[Reg] = []
-    for position, fields in enumerate(map(attrgetter(*FIELDS), code.instructions)):
-        for each in fields:
-            if type(each) is not Reg:
-                continue
-            reg = each.of or each
-            if reg.fixed:
-                continue
-            if reg.first < 0:
-                reg.first = position
-                registers.append(reg)
-            reg.last = position
+    for place in places:
+        reg = words[place]
+        reg = reg.of or reg
+        if reg.fixed:
+            continue
+        if reg.first < 0:
+            reg.first = place // _WORDS
+            registers.append(reg)
+        reg.last = place // _WORDS
     if code.loops:
         loops = LoopNest(code.loops)
         for reg in registers:

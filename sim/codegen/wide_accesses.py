@@ -7,6 +7,7 @@ once, and skip the other three.
 from __future__ import annotations
 
 import itertools
+from operator import attrgetter
 
 from ..ir.access import UNITS_PER_ACCESS
 from ..machine import opcodes as op
@@ -21,13 +22,14 @@ def mark_wide_accesses(code: Code) -> None:
     """Mark the first of any four adjacent loads, or stores, of consecutive units in order."""
     entered = {label.position for _, label in code.jumps}
     free = 0  # the first instruction after those that are marked
-    for position in range(code.here - FOUR):  # the last instruction is no access: it ends the program
-        first = code.instructions[position]
-        if position < free or first.op not in _ACCESSES:
+    opcodes = list(map(attrgetter("op"), code.instructions))
+    # The last instruction is no access: it ends the program.
+    for position, (opcode, following) in enumerate(itertools.pairwise(opcodes[: 1 - FOUR])):
+        if opcode != following or position < free or opcode not in _ACCESSES:
             continue
         inside = range(position + 1, position + FOUR)
         if are_consecutive(code.instructions[position : position + FOUR]) and entered.isdisjoint(inside):
-            _mark(first)
+            _mark(code.instructions[position])
             free = position + FOUR
 
 

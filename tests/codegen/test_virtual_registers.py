@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from bankshot.sim.codegen.virtual_registers import Code, Ins, Reg, allocate
+from bankshot.sim.codegen.virtual_registers import Code, Ins, Reg, assemble
 
 FIRST = 3  # rows before the first that is free
 
@@ -24,7 +24,7 @@ def rows(lines: str, loops: list[tuple[int, int]] | None = None, wide: str = "",
     Registers in `wide` take two rows."""
     regs = {name: Reg(rows=2 if name in wide else 1) for name in sorted(set(lines) - set(" -"))}
     code = code_of([tuple(regs[name] for name in line if name != "-") for line in lines.split()], loops or [])
-    top = allocate(code, FIRST, shared)
+    _, top = assemble(code, FIRST, shared)
     return " ".join([*(f"{name}{reg.row - FIRST}" for name, reg in regs.items()), str(top - FIRST)])
 
 
@@ -96,7 +96,7 @@ def random_code(random_: random.Random) -> tuple[list[tuple[Reg, ...]], list[tup
 @pytest.mark.parametrize("seed", range(150))
 def test_registers_that_are_live_at_once_share_no_row(seed):
     lines, loops = random_code(random.Random(seed))
-    end = allocate(code_of(lines, loops), FIRST)
+    _, end = assemble(code_of(lines, loops), FIRST)
     regs = {id(reg): reg for line in lines for reg in line}
     assert all(reg.row >= FIRST and reg.row + reg.rows <= end for reg in regs.values())
     for line, after in zip(lines, live(lines, loops), strict=True):
