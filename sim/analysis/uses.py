@@ -27,7 +27,7 @@ def base(value: Value) -> Value:
     return value
 
 
-@frozen
+@frozen(slots=True)
 class Address:
     """An address as a sum: a part per lane, a part that all lanes share, and a constant."""
 
@@ -36,16 +36,19 @@ class Address:
     constant: int
 
 
+_ZERO = Address(None, None, 0)
+
+
 def split(address: Value | None, passes: Passes = ALL) -> Address:
     """Split an address into the parts that memory instructions take."""
     if "address" not in passes:
         return Address(address, None, 0)
     constant = 0
-    while address is not None and address.op == "add_u32" and address.args[1].op == "const":
+    if address is None:
+        return _ZERO
+    while address.op == "add_u32" and address.args[1].op == "const":
         constant += address.args[1].imm
         address = address.args[0]
-    if address is None:
-        return Address(None, None, constant)
     address = base(address)
     if address.op == "const":
         return Address(None, None, constant + address.imm)
@@ -86,6 +89,16 @@ def _written(item: ir.Memory | ir.Note) -> list[Value]:
             return item.values
 
 
+def _of_access(item: ir.Memory | ir.Note, address: Address) -> list[tuple[Value, bool]]:
+    """List what an access or a note takes, and whether it takes it in all lanes."""
+    found = [(value, True) for value in _written(item)]
+    if address.shared is not None:
+        found.insert(0, (address.shared, False))
+    if address.lane is not None:
+        found.insert(0, (address.lane, True))
+    return found
+
+
 def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Sequence[tuple[Value, bool]]:
     """List the values that an item takes, and whether it takes them in all lanes."""
     match item:
@@ -98,13 +111,7 @@ def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Sequence[
             # A uniform value that is written to every lane is broadcast straight into the variable.
             return ((value, not slot.uniform and not (value.uniform and id(item) in uniformity.whole)),)
         case ir.Load() | ir.Store() | ir.Atomic() | ir.Check() | ir.Note():
-            parts = split(item.address, passes)
-            found = [(value, True) for value in _written(item)]
-            if parts.shared is not None:
-                found.insert(0, (parts.shared, False))
-            if parts.lane is not None:
-                found.insert(0, (parts.lane, True))
-            return found
+            return _of_access(item, split(item.address, passes))
         case ir.Pick(index=index):
             return ((index, True),)
         case ir.Put(index=index, value=value):
@@ -144,7 +151,8 @@ def count_uses(
 
 def find_copies(uses: Uses, body: Region, uniformity: Uniformity) -> None:
     """Add `copies` and `addresses` to uses that are counted."""
-    _Order(uses, uniformity).find_copies(body)
+    if uses.slots or any(region.loop for region in ir.regions_of(body)):  # else no variable is read, and nothing twice
+        _Order(uses, uniformity).find_copies(body)
 
 
 class _Marker:
@@ -234,17 +242,17 @@ class _Marker:
                 everywhere_needed.add(value)
             if times > 1:
                 continue
-            if value.op == "get":
+            if value.args:
+                everywhere = not value.uniform
+                for argument in value.args:
+                    waiting.append((argument, everywhere))
+            elif value.op == "get":
                 self._reads([value.imm])
             elif value.op == "pick":
                 if value.imm.block not in self._picked:
                     self._picked.add(value.imm.block)
                     self._reads(value.imm.block.slots)
                 waiting.append((value.imm.index, True))
-            elif value.op != "result":
-                everywhere = not value.uniform
-                for argument in value.args:
-                    waiting.append((argument, everywhere))
 
     def _reads(self, slots: list[Slot]) -> None:
         """Note a read of slots of one block."""
@@ -262,6 +270,9 @@ def _from_outside(value: Value, region: Region) -> bool:
             return True
         here = here.parent
     return False
+
+
+_ACCESSES = (ir.Load, ir.Store, ir.Atomic, ir.Check)
 
 
 class _Order:
@@ -306,12 +317,11 @@ class _Order:
                 last[base(item.value)] = self._clock
                 self._writes.setdefault(item.slot, []).append(self._clock)
                 continue
+            if isinstance(item, _ACCESSES):
+                self._access(item, region)
+                continue
             for value, _ in operands(item, self._uniformity, self._uses.passes):
                 last[base(value)] = self._clock
-            if isinstance(item, (ir.Load, ir.Store, ir.Atomic, ir.Check)):
-                lane = split(item.address, self._uses.passes).lane
-                if "learn" in self._uses.passes and lane is not None and _from_outside(base(lane), region):
-                    self._uses.addresses.add(base(lane))
             match item:
                 case ir.Put(block=block):
                     for slot in block.slots:
@@ -326,6 +336,14 @@ class _Order:
                     self._region(inner)
                 case _:
                     pass
+
+    def _access(self, item: ir.Memory, region: Region) -> None:
+        address = split(item.address, self._uses.passes)
+        for value, _ in _of_access(item, address):
+            self._last[base(value)] = self._clock
+        lane = address.lane
+        if "learn" in self._uses.passes and lane is not None and _from_outside(base(lane), region):
+            self._uses.addresses.add(base(lane))
 
     def _loop(self, loop: ir.Loop) -> None:
         start = self._clock
