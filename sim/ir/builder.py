@@ -27,7 +27,7 @@ from ..wgsl.source import Span
 from . import ir
 from .ir import Block, Count, Item, Pick, Put, Region, Set, Slot, Value
 from .passes import ALL, Passes
-from .ranges import within
+from .ranges import LIMITS, within
 from .register_bits import from_bits, to_bits
 from .simplify import simplify
 
@@ -100,7 +100,7 @@ class Builder:
         if simpler is None and constants:
             if self._simplifies:
                 simpler = simplify(self, name, args)
-            if simpler is None and self._limits:
+            if simpler is None and self._limits and name in LIMITS:
                 simpler = within(name, args)
         return self._value(name, args, OPS[name].result, self._home(args)) if simpler is None else simpler
 
@@ -143,7 +143,7 @@ class Builder:
         self._last_id += 1
         self.operations.add(op)
         value = self._known[home][key] = Value(op, args, kind, home, imm, self._last_id, False, self.span)
-        if home is self.root and self._extends and not args:
+        if self._extends and home is self.root and not args:
             home.items.insert(0, value)
         else:
             home.items.append(value)
@@ -155,21 +155,21 @@ class Builder:
 
     def _find(self, key: Any, home: Region) -> Value | None:
         """An equal value that is computed wherever `here` runs."""
-        if self._extends:
-            return self._known[home].get(key)
-        region: Region | None = self.here
-        limit: int | None = None
-        while region is not None:
-            value = self._known[region].get(key)
+        region = home if self._extends else self.here
+        known = self._known
+        value = known[region].get(key)
+        if value is not None or self._extends:
+            return value
+        while region.parent is not None:
+            limit, region = region.hidden_after, region.parent
+            value = known[region].get(key)
             if value is not None and (limit is None or value.id <= limit):
                 return value
-            limit = region.hidden_after
-            region = region.parent
         return None
 
     def _home(self, args: Iterable[Value]) -> Region:
         """The region to compute a value of these arguments in: outside every loop that does not change it."""
-        if not self.hoists:
+        if not self.hoists or not self.here.depth:
             return self.here
         depth = 0
         for argument in args:
@@ -221,7 +221,7 @@ class Builder:
 
     def set(self, slot: Slot, value: Value) -> None:
         self.here.items.append(Set(slot, value, self.span))
-        self.changed((slot,))
+        self._change(slot)
         if self._forwards:
             self._known[self.here]["get", slot, self._version] = value
 
@@ -241,11 +241,14 @@ class Builder:
 
     def changed(self, slots: Iterable[Slot]) -> None:
         """Make later reads of `slots`, in this region, new values."""
-        versions, changes, here = self._versions, self._changes, self.here
         for slot in slots:
-            self._version += 1
-            changes.append((slot, versions.get(slot)))
-            versions[slot] = (self._version, here)
+            self._change(slot)
+
+    def _change(self, slot: Slot) -> None:
+        versions = self._versions
+        self._version += 1
+        self._changes.append((slot, versions.get(slot)))
+        versions[slot] = (self._version, self.here)
 
     @property
     def changes(self) -> int:

@@ -124,7 +124,7 @@ class Put:
     span: Span | None = None
 
 
-@entity
+@entity(slots=True)
 class Load:
     """`results` = consecutive units at `address` (None: 0) plus the offset of the access."""
 
@@ -143,7 +143,7 @@ class Check:
     site: int
 
 
-@entity
+@entity(slots=True)
 class Store:
     """Stores `values` to consecutive units. `watched`: only the probes see it, nothing is stored."""
 
@@ -276,19 +276,19 @@ WITH_REGIONS: frozenset[type[Item]] = frozenset((If, Loop, Scope))
 _ENDS_A_RUN: frozenset[type[Item]] = frozenset((Barrier, Jump))
 
 
+_WITH_SPAN = (Value, Set, Put)
+_WITH_SITE = (Load, Store, Atomic, Check, Barrier, Collective, Inspect)
+
+
 def span_of(item: Item, sites: Sequence[SourceSite]) -> Span | None:
     """The source that a value, a write or an item with a site was lowered from, if it is known."""
-    match item:
-        case Value(span=span) | Set(span=span) | Put(span=span):
-            return span
-        case Load(results=[first, *_], site=-1):
-            return first.span
-        case Load(site=site) | Store(site=site) | Atomic(site=site) | Check(site=site) if site >= 0:
-            return sites[site].span
-        case Barrier(site=site) | Collective(site=site) | Inspect(site=site) if site >= 0:
-            return sites[site].span
-        case _:
-            return None
+    if isinstance(item, _WITH_SPAN):
+        return item.span
+    if not isinstance(item, _WITH_SITE):
+        return None
+    if item.site >= 0:
+        return sites[item.site].span
+    return item.results[0].span if isinstance(item, Load) and item.results else None
 
 
 def regions(item: Item) -> tuple[Region, ...]:

@@ -13,7 +13,7 @@ from ..wgsl.source import Source, Span
 Place = tuple[int, int, str, str | None]  # where it starts and ends, its kind and variable
 
 
-@frozen
+@frozen(slots=True)
 class SourceSite:
     """A place in the source. `kind` is load, store, atomic, barrier, subgroup, op, or index (checked, not counted).
 

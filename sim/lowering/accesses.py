@@ -23,6 +23,11 @@ LARGE = 512  # components; a function or private variable with more is a table, 
 _NARROW = t.F16  # the only scalar of two bytes
 
 
+def _unit_of(leaf: t.Scalar | t.Vec) -> int:
+    """Return the bytes of a component in memory."""
+    return 2 if t.element_of(leaf) is _NARROW else 4
+
+
 class Memory:
     """Loads and stores `View`s.
 
@@ -42,16 +47,23 @@ class Memory:
         self.sites = SiteTable()
         self.accesses: list[Access] = []
         self._numbers: dict[Access, int] = {}
+        self._tails: dict[Variable, tuple[int, int] | None] = {}
         self._pending: list[Callable[[], Any]] | None = None  # checks of an operand that may not matter
         self._tracing = trace is not None
         self.spans: dict[int, Span] = {}  # of loops, branches and conversions, by identity
 
     def access(self, access: Access) -> int:
         """Return the number of an access, the same for equal accesses."""
-        if access not in self._numbers:
-            self._numbers[access] = len(self.accesses)
+        number = self._numbers.setdefault(access, len(self.accesses))
+        if number == len(self.accesses):
             self.accesses.append(access)
-        return self._numbers[access]
+        return number
+
+    def _tail_of(self, variable: Variable) -> tuple[int, int] | None:
+        """Return the byte offset and stride of the runtime-sized array at the end of a variable, if it has one."""
+        if variable not in self._tails:
+            self._tails[variable] = t.tail_of(variable.type)
+        return self._tails[variable]
 
     # ---- checks ----
 
@@ -78,7 +90,9 @@ class Memory:
         """Load a value; return its components."""
         self.builder.span = span
         if (slots := view.slots) is not None:
-            return [self.builder.get(slot) for slot in slots]
+            return list(map(self.builder.get, slots))
+        if isinstance(view.type, t.Scalar) and not view.block:
+            return self._load_leaf(view, view.type, 0, span, 0)
         self.fits(view.type, span)
         if view.block:
             return self._pick(view, view.block)
@@ -92,6 +106,9 @@ class Memory:
         self.builder.span = span
         if view.block:
             self._set(view, view.block, values, span)
+            return
+        if isinstance(view.type, t.Scalar):
+            self._store_leaf(view, view.type, 0, values, span, 0)
             return
         rest = iter(values)
         for part, (leaf, offset) in enumerate(leaves(view.type)):
@@ -219,7 +236,7 @@ class Memory:
             if (key := (index, step.span, self.builder.here)) in self._checked:
                 return
             self._checked.add(key)
-        tail = (step.tail or t.tail_of(variable.type)) if step.count is None else None
+        tail = (step.tail or self._tail_of(variable)) if step.count is None else None
         access = Access(variable, "index", 4, 1, 0, 1, step.count, tail)
         site = self.sites.number(SourceSite("index", step.span, variable=step.of))
         check = ir.Check(self.access(access), index, site)
@@ -229,11 +246,13 @@ class Memory:
 
     def address(self, view: View, leaf: t.Scalar | t.Vec, offset: int, *, writes: bool) -> tuple[int, Value | None]:
         """Return the access number of one scalar or vector of a view, and its address without the constant part."""
-        unit = t.size_of(t.element_of(leaf)) if leaf != t.BOOL else 4
-        total = Sum(whole=not self.builder.hoists)
+        unit = _unit_of(leaf)
         one = view.steps[0] if len(view.steps) == 1 else None
-        for step in view.steps:
-            total.add(step.index if one else self._kept(step, view), step.stride // unit)
+        total = None
+        if view.steps:
+            total = Sum(whole=not self.builder.hoists)
+            for step in view.steps:
+                total.add(step.index if one else self._kept(step, view), step.stride // unit)
         access = Access(
             view.variable,
             view.variable.space or "",
@@ -242,12 +261,14 @@ class Memory:
             (view.offset + offset) // unit,
             one.stride // unit if one else 0,
             one.count if one else 1,
-            (one.tail if one else None) or view.tail or t.tail_of(view.variable.type),
+            (one.tail if one else None) or view.tail or self._tail_of(view.variable),
             writes,
             one.of if one else "",
             writes and view.vector is not None,
         )
         number = self.access(access)
+        if total is None:
+            return number, None
         dynamic = total.value(self.builder)
         constant = total.constant & 0xFFFFFFFF
         if constant:
@@ -270,14 +291,13 @@ class Memory:
         return self._length(view.variable, view.tail)
 
     def _length(self, variable: Variable, tail: tuple[int, int] | None) -> Value:
-        access = Access(variable, "index", 4, 1, 0, 0, None, tail or t.tail_of(variable.type))  # accesses nothing
+        access = Access(variable, "index", 4, 1, 0, 0, None, tail or self._tail_of(variable))  # accesses nothing
         return self.builder.length(self.access(access))
 
     def site(
         self, kind: str, view: View, leaf: t.Scalar | t.Vec, span: Span, part: int, name: str | None = None
     ) -> int:
-        unit = 2 if t.element_of(leaf) == _NARROW else 4
-        bytes_per_lane = unit * t.components(leaf)
+        bytes_per_lane = _unit_of(leaf) * t.components(leaf)
         number = self.sites.number(
             SourceSite(kind, span, view.variable.space, view.variable.name, bytes_per_lane, part, name=name)
         )

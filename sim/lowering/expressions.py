@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, cast
+from operator import attrgetter
+from typing import Any, ClassVar, cast
 
 from ..ir import ir
 from ..ir.builder import Builder
@@ -51,20 +52,19 @@ class _Ops:
         return self._lowering.builder.const(kind, value)
 
     def __call__(self, op: str, /, *args: Value) -> Value:
-        lowering = self._lowering
-        if op.startswith(("bitcast_", "fma_")):
-            if op.startswith("bitcast_"):
-                return lowering.builder.reinterpret(OPS[op].result, args[0])
-            if not lowering.rounding.fused:
-                kind = op.removeprefix("fma_")
-                return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
-        if not self._counted:
-            return lowering.computed(op, args, self._name, self._span)
-        count = lowering.builder.begin_count()
-        value = lowering.computed(op, args, self._name, self._span)
-        if (name := class_of(op)) is not None:
+        lowering, builder = self._lowering, self._lowering.builder
+        name = class_of(op)
+        if name is None:  # a bitcast
+            return builder.reinterpret(OPS[op].result, args[0])
+        if len(args) == 3 and not lowering.rounding.fused and op.startswith("fma_"):
+            kind = op.removeprefix("fma_")
+            return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
+        count = builder.begin_count() if self._counted else None
+        inspecting = lowering.inspecting
+        value = lowering.computed(op, args, self._name, self._span) if inspecting else builder.op(op, *args)
+        if count is not None:
             count.computed.append((name, self._span, value))
-        self.flops += OPS[op].flops
+            self.flops += OPS[op].flops
         return value
 
 
@@ -85,7 +85,7 @@ class Expressions(Lowering):
         super().__init__(rounding, checks, builder, trace, policy, poisoned)
         self.pipeline = pipeline
         self.inspects: list[ir.Inspect] = []
-        self._inspecting = inspects
+        self.inspecting = inspects
         self.values: dict[Variable, list[Value]] = {}
         self.views: dict[Variable, View] = {
             var: View(var, type_) for var, type_ in pipeline.store_types.items() if var.space != "private"
@@ -113,39 +113,15 @@ class Expressions(Lowering):
 
     def value(self, expr: typed.Expr) -> list[Value]:
         """See `Lowering.value`."""
-        match expr:
-            case typed.BuiltinCall():  # the most frequent
-                return self._builtin(expr)
-            case typed.Const(type=type_, value=value):
-                return self._constant(type_, value)
-            case typed.Load(ref=ref):
-                return self.load(self.view(ref), expr.span)
-            case typed.ValueRef(var=var):
-                return self.values[var]
-            case typed.OverrideRef(override=override):
-                return self._constant(override.type, self.pipeline.values[override])
-            case typed.Index(base=base, index=index):
-                return self._index(base, index, expr.span)
-            case typed.Member(base=base, index=index):
-                return self._member(base, index)
-            case typed.Swizzle(base=base, components=components):
-                parts = self.value(base)
-                return [parts[c] for c in components]
-            case typed.ShortCircuit():
-                return [self._short_circuit(expr)]
-            case typed.Convert(arg=arg):
-                return self._convert(expr, arg)
-            case typed.Construct():
-                return self._construct(expr)
-            case typed.Call():
-                return self.call(expr)
-            case _:
-                raise Crash(f"no value for a {type(expr).__name__}", expr.span)
+        lower = self._VALUES.get(type(expr))
+        if lower is None:
+            raise Crash(f"no value for a {type(expr).__name__}", expr.span)
+        return lower(self, expr)
 
     def is_known(self, expr: typed.Expr) -> bool:
         """Whether the value of an expression is known before the shader runs."""
         # The checker has folded what is made of constants alone.
-        return isinstance(expr, typed.Const) or (bool(self.pipeline.values) and is_constant(expr))
+        return type(expr) is typed.Const or (bool(self.pipeline.values) and is_constant(expr))
 
     def _constant(self, type_: t.Type, value: Any) -> list[Value]:
         const = self.builder.const
@@ -153,8 +129,16 @@ class Expressions(Lowering):
             return [const(t.KIND[type_], value)]
         return [const(kind, each) for kind, each in zip(t.kinds(type_), _flat(value), strict=True)]
 
-    def _index(self, base: typed.Expr, index: typed.Expr, span: Span) -> list[Value]:
-        parts, at = self.value(base), self.value(index)[0]
+    def _load(self, expr: typed.Load) -> list[Value]:
+        return self.load(self.view(expr.ref), expr.span)
+
+    def _swizzle(self, expr: typed.Swizzle) -> list[Value]:
+        parts = self.value(expr.base)
+        return [parts[c] for c in expr.components]
+
+    def _index(self, expr: typed.Index) -> list[Value]:
+        base, span = expr.base, expr.span
+        parts, at = self.value(base), self.value(expr.index)[0]
         element = _element_type(base.type)
         width = t.components(element)
         if at.op == "const":
@@ -172,13 +156,15 @@ class Expressions(Lowering):
             self.builder.set(slot, part)
         return block
 
-    def _member(self, base: typed.Expr, index: int) -> list[Value]:
+    def _member(self, expr: typed.Member) -> list[Value]:
+        base, index = expr.base, expr.index
         assert isinstance(base.type, t.Struct)
         widths = [t.components(m.type) for m in base.type.members]
         start = sum(widths[:index])
         return self.value(base)[start : start + widths[index]]
 
-    def _convert(self, expr: typed.Expr, arg: typed.Expr) -> list[Value]:
+    def _convert(self, expr: typed.Convert) -> list[Value]:
+        arg = expr.arg
         source, target = t.KIND[t.element_of(arg.type)], t.KIND[t.element_of(expr.type)]
         parts = self.value(arg)
         if source == target:
@@ -200,7 +186,10 @@ class Expressions(Lowering):
             return parts * expr.type.size
         return parts
 
-    def _short_circuit(self, expr: typed.ShortCircuit) -> Value:
+    def _short_circuit(self, expr: typed.ShortCircuit) -> list[Value]:
+        return [self._either_or_both(expr)]
+
+    def _either_or_both(self, expr: typed.ShortCircuit) -> Value:
         left = self.value(expr.left)[0]
         is_and = expr.op == "&&"
         if self.is_known(expr.left):
@@ -254,10 +243,9 @@ class Expressions(Lowering):
     def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:
         """Build a scalar operation of the source, and check it if it can go wrong. Folded operations cannot."""
         result = self.builder.op(op, *args)
-        if not self._inspecting:
-            return result
         if (
-            (kind := inspection(op)) is not None
+            self.inspecting
+            and (kind := inspection(op)) is not None
             and result.op == op
             and not (kind in RIGHT_DECIDES and args[1].op == "const")
         ):
@@ -270,12 +258,27 @@ class Expressions(Lowering):
         if expr.builtin.kind != "effect":
             args = list(map(self.value, expr.args))
             counted = expr.builtin.name != "bitcast" and not self.is_known(expr)
-            return self.apply(expr.builtin, [a.type for a in expr.args], args, expr.type, expr.span, counted)
+            return self.apply(expr.builtin, list(map(_TYPE, expr.args)), args, expr.type, expr.span, counted)
         effect = EFFECTS.get(expr.builtin.name)
         if effect is None:
             raise fail("unsupported", f"the simulator cannot run {expr.builtin.name} yet", expr.span)
         self.builder.span = expr.span
         return effect(self, expr)
+
+    _VALUES: ClassVar[dict[type[typed.Expr], Callable[[Expressions, Any], list[Value]]]] = {
+        typed.BuiltinCall: _builtin,
+        typed.Const: lambda self, expr: self._constant(expr.type, expr.value),
+        typed.Load: _load,
+        typed.ValueRef: lambda self, expr: self.values[expr.var],
+        typed.OverrideRef: lambda self, expr: self._constant(expr.type, self.pipeline.values[expr.override]),
+        typed.Index: _index,
+        typed.Member: _member,
+        typed.Swizzle: _swizzle,
+        typed.ShortCircuit: _short_circuit,
+        typed.Convert: _convert,
+        typed.Construct: _construct,
+        typed.Call: lambda self, expr: self.call(expr),
+    }
 
     # ---- views ----
 
@@ -345,6 +348,7 @@ class Expressions(Lowering):
         return op("add_u32", op("mul_u32", row, width), x)
 
 
+_TYPE = attrgetter("type")
 _NAMELESS = Variable("", typed.NOTHING, Span(Source(""), 0, 0))  # a value to index at run time
 
 

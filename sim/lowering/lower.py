@@ -174,18 +174,18 @@ class _Lowering(Expressions):
         self._count(statement.span)
         self.builder.span = statement.span
         match statement:
-            case typed.Block(body=body):
-                return self._statements(body)
-            case typed.VarDecl(var=var, init=init):
-                self._declare(var, var.type, init)
+            case typed.Assign(target=target, value=value):  # the most frequent
+                self._assign(target, value)
             case typed.LetDecl(var=var, init=init):
                 self._bind(var, init)
-            case typed.Assign(target=target, value=value):
-                self._assign(target, value)
+            case typed.VarDecl(var=var, init=init):
+                self._declare(var, var.type, init)
             case typed.CompoundAssign():
                 self._compound(statement)
             case typed.Eval(expr=expr):
                 self.evaluate(expr)
+            case typed.Block(body=body):
+                return self._statements(body)
             case typed.If():
                 return self._if(statement)
             case typed.Switch():

@@ -7,6 +7,7 @@ only at run time. Offsets into function and private variables count slots; all o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from ..fast_dataclass import frozen
 from ..ir.builder import Builder
@@ -16,7 +17,7 @@ from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 
 
-@frozen
+@frozen(slots=True)
 class Step:
     """One index that is known only at run time. `count` None: the length of a runtime-sized array.
 
@@ -43,7 +44,7 @@ class View:
     tail: tuple[int, int] | None = None  # of the runtime-sized array at the end of a view of a buffer
     vector: View | None = None  # of which it is a component
 
-    @property
+    @cached_property
     def slots(self) -> list[Slot] | None:
         """The scalars of a function or private variable that it consists of, where these are known."""
         block = self.block
@@ -64,7 +65,7 @@ class View:
 
     def element(self, index: Value, span: Span, of: str) -> View:
         """Return the view of an element, column or component. `of`: the source text of what is indexed."""
-        elem, stride, count = self._elements()
+        elem, stride, count = self._elements
         # A runtime-sized array has at least one element, but where it is a view of a buffer, which may be too small.
         known = count or int(self.tail is None)
         if index.op == "const" and index.imm < known:
@@ -80,9 +81,10 @@ class View:
 
     def component(self, index: int) -> View:
         """Return the view of a vector's component."""
-        elem, stride, _ = self._elements()
+        elem, stride, _ = self._elements
         return self._part(elem, self.offset + index * stride, vector=self)
 
+    @cached_property
     def _elements(self) -> tuple[t.Type, int, int | None]:
         match self.type:
             case t.Array(elem=elem, count=count):

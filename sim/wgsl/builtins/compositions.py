@@ -34,9 +34,12 @@ Types = Sequence[t.Type]
 
 def apply(builtin: Builtin, ops: Ops, arg_types: Types, args: Args, result: t.Type) -> list[Handle]:
     """Return the scalars of `builtin(args)`. `arg_types` are the parameters' types, `args` their flattened scalars."""
+    first, stem = arg_types[0], builtin.op or ("mul" if builtin.name == "*" else "")
+    if stem and isinstance(result, t.Scalar) and isinstance(first, t.Scalar):  # one operation: the most frequent
+        return [ops(f"{stem}_{t.KIND[first]}", *[handle for (handle,) in args])]
     if builtin.kind == "compose":
         return COMPOSE[builtin.name](ops, arg_types, args, result)
-    return componentwise(ops, f"{builtin.op}_{_kind(arg_types[0])}", args)
+    return componentwise(ops, f"{builtin.op}_{_kind(first)}", args)
 
 
 def componentwise(ops: Ops, op: str, args: Args) -> list[Handle]:
