@@ -114,7 +114,7 @@ class VarRef(Expr):
     var: Variable
 
 
-@entity
+@entity(slots=True)
 class ValueRef(Expr):
     """The name of a `let` or a parameter: its value."""
 
@@ -138,7 +138,7 @@ class Deref(Expr):
     pointer: Expr
 
 
-@entity
+@entity(slots=True)
 class Index(Expr):
     """An element of an array or vector, or a column of a matrix; a reference where `base` is one. `index` is i32 or
     u32."""
@@ -147,7 +147,7 @@ class Index(Expr):
     index: Expr
 
 
-@entity
+@entity(slots=True)
 class Member(Expr):
     """Member number `index` of a struct; a reference where `base` is one."""
 
@@ -155,7 +155,7 @@ class Member(Expr):
     index: int
 
 
-@entity
+@entity(slots=True)
 class Swizzle(Expr):
     """`v.x` or `v.xyz`. Of a reference, one component is a reference; several are one only as assignment target."""
 
@@ -183,7 +183,7 @@ class BuiltinCall(Expr):
     args: list[Expr]
 
 
-@entity
+@entity(slots=True)
 class Convert(Expr):
     """A value conversion, componentwise: scalar to scalar, vector to vector, matrix to matrix of equal shape.
 
@@ -193,7 +193,7 @@ class Convert(Expr):
     arg: Expr
 
 
-@entity
+@entity(slots=True)
 class Construct(Expr):
     """A composite from its parts; the zero value without args. A vector has one scalar (splat) or scalars and vectors
     in order, a matrix its columns or all scalars, an array or struct one arg for each element or member."""
@@ -201,7 +201,7 @@ class Construct(Expr):
     args: list[Expr]
 
 
-@entity
+@entity(slots=True)
 class Call(Expr):
     """A call of a user function. `type` is `NOTHING` where the function returns nothing."""
 
@@ -212,18 +212,18 @@ class Call(Expr):
 # ---- statements ----------------------------------------------------------------------------------------
 
 
-@entity
+@entity(slots=True)
 class Stmt:
     span: Span
 
 
-@entity
+@entity(slots=True)
 class Block(Stmt):
     body: list[Stmt]
     diagnostics: dict[str, str] = field(default_factory=dict[str, str])  # rule -> severity, from @diagnostic
 
 
-@entity
+@entity(slots=True)
 class VarDecl(Stmt):
     """`var` in a function; the zero value where `init` is None."""
 
@@ -231,13 +231,13 @@ class VarDecl(Stmt):
     init: Expr | None
 
 
-@entity
+@entity(slots=True)
 class LetDecl(Stmt):
     var: Variable
     init: Expr
 
 
-@entity
+@entity(slots=True)
 class Assign(Stmt):
     """`target` is a reference, or a Swizzle of several components of one."""
 
@@ -245,7 +245,7 @@ class Assign(Stmt):
     value: Expr
 
 
-@entity
+@entity(slots=True)
 class CompoundAssign(Stmt):
     """`target op= value`, `target++` or `target--`: evaluates the target once, then stores `builtin(load, value)`."""
 
@@ -255,14 +255,14 @@ class CompoundAssign(Stmt):
     result: t.Type
 
 
-@entity
+@entity(slots=True)
 class Eval(Stmt):
     """A call statement or a phony assignment: evaluates an expression for its effects."""
 
     expr: Expr
 
 
-@entity
+@entity(slots=True)
 class If(Stmt):
     condition: Expr
     then: Block

@@ -148,7 +148,8 @@ def _takes_pointer(row: Builtin, i: int) -> bool:
 
 
 def _apply(row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], node: tree.Node) -> typed.Expr:
-    types, all_const = tuple(map(_TYPE, args)), row.const and fold.constants(args) == len(args)
+    known = fold.constants(args)
+    types, all_const = tuple(map(_TYPE, args)), row.const and known == len(args)
     chosen = overloads.find(row, templates, types, all_const)
     if chosen is None:
         chosen = overloads.resolve(row, templates, types, node.op_span, [a.span for a in args], all_const=all_const)
@@ -159,7 +160,7 @@ def _apply(row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], 
     converted = args
     if types != chosen.params:
         converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
-    return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, node.span)
+    return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, node.span, known)
 
 
 # ---- value constructors --------------------------------------------------------------------------------

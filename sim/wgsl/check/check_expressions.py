@@ -69,6 +69,8 @@ class Expressions:
         `types`: only a type is meant, so that the error proposes no other names.
         """
         local = self.scope.lookup(name) if self.scope else None
+        if type(local) is typed.Variable:  # the most frequent
+            return local
         if isinstance(local, Bypassed):
             jump = Note("the continue that may jump over it", local.jump)
             raise fail("bypassed-declaration", f"'{name}' is declared after a continue", span, jump)

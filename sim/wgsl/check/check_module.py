@@ -132,13 +132,13 @@ class ModuleScope:
         """Return the entity that a name denotes at module scope, declared or predeclared, or None."""
         if name in self._failed:
             raise self._failed[name]
-        if name not in self._entities:
+        entity = self._entities.get(name)
+        if entity is None:
             decl = self._decls.get(name)
             entity = self._resolve(decl, span) if decl else predeclared(name) or BUILTINS.get(name)
-            if entity is None:
-                return None
-            self._entities[name] = entity
-        return self._entities[name]
+            if entity is not None:
+                self._entities[name] = entity
+        return entity
 
     def names(self, *, types: bool = False) -> Iterator[str]:
         """Iterate over the module-scope and predeclared names, or those of types alone, for hints."""

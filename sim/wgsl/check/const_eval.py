@@ -99,6 +99,8 @@ def convert(value: Value, src: t.Type, dst: t.Type, span: Span | None, *, explic
         parts = zip(value, t.children(src), t.children(dst), strict=True)
         return tuple(convert(part, one, other, span, explicit=explicit) for part, one, other in parts)
     _check_fits(value, src, dst, span, explicit)
+    if src == t.ABSTRACT_INT and dst in t.INTEGERS:
+        return value
     made = _Numbers(f"conversion to {dst}", span)(f"convert_{t.KIND[src]}_{t.KIND[dst]}", value)
     if isinstance(made, WgslError):
         raise made

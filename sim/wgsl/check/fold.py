@@ -61,6 +61,8 @@ def convert(expr: typed.Expr, to: t.Type) -> typed.Expr:
 
 def concrete(expr: typed.Expr) -> typed.Expr:
     """Make an expression concrete: abstract-int becomes i32, abstract-float f32."""
+    if type(expr) is not typed.Const:  # only constants may be abstract
+        return expr
     return convert(expr, overloads.concretize(expr.type))
 
 
@@ -127,12 +129,16 @@ def constants(args: list[typed.Expr]) -> int:
     return list(map(type, args)).count(typed.Const)
 
 
-def builtin_call(builtin: Builtin, args: list[typed.Expr], result: t.Type, span: Span) -> typed.Expr:
-    """Build a call of a builtin function or operator, with its arguments already converted.
+def builtin_call(
+    builtin: Builtin, args: list[typed.Expr], result: t.Type, span: Span, known: int | None = None
+) -> typed.Expr:
+    """Build a call of a builtin function or operator, with its arguments already converted. `known`: how many of them
+    are constants, if the caller has counted them.
 
     Raises `WgslError`, also where the known arguments alone are an error (`x / 0`).
     """
-    known = constants(args)
+    if known is None:
+        known = constants(args)
     is_const = builtin.const and 0 < known == len(args)
     if not is_const and (not known or builtin.name not in CHECKS):
         return typed.BuiltinCall(result, span, builtin, args)

@@ -66,11 +66,14 @@ def conversion_rank(src: t.Type, dst: t.Type) -> int | None:
             return None
 
 
+_CONCRETE = {t.ABSTRACT_INT: t.I32, t.ABSTRACT_FLOAT: t.F32}
+
+
 def concretize(type_: t.Type) -> t.Type:
     """Return the concrete type that an abstract one defaults to: i32 for abstract-int, f32 for abstract-float."""
     match type_:
         case t.Scalar():
-            return {t.ABSTRACT_INT: t.I32, t.ABSTRACT_FLOAT: t.F32}.get(type_, type_)
+            return _CONCRETE.get(type_, type_)
         case t.Vec() | t.Mat():
             return t.with_element(type_, _scalar(concretize(type_.elem)))
         case t.Array():

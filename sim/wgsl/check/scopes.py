@@ -137,8 +137,9 @@ class Scope:
         """Return the innermost entity of this name, or None."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope.entities:
-                return scope.entities[name][0]
+            found = scope.entities.get(name)
+            if found is not None:
+                return found[0]
             scope = scope.parent
         return None
 

@@ -63,9 +63,15 @@ _TOKEN = re.compile(
     (?:[{_BLANKS}]++|//[^{LINE_BREAKS}]*+)*+
     (?:
       (?P<word>{WORD})
+    | (?P<symbol>
+        <<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||->|\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=
+      | [-&@!\[\]{{}}:,=><%+|();*~^]
+      | \.(?![0-9])
+      | /(?!\*)
+      )
+    | (?P<integer>(?:0|[1-9][0-9]*)[iufh]?(?![\w.]))
     | (?P<number>
-        (?:0|[1-9][0-9]*)[iufh]?(?![\w.])
-      | 0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.[0-9a-fA-F]*)(?:[pP][+-]?[0-9]+[fh]?)?
+        0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.[0-9a-fA-F]*)(?:[pP][+-]?[0-9]+[fh]?)?
       | 0[xX][0-9a-fA-F]+[pP][+-]?[0-9]+[fh]?
       | (?:[0-9]*\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][+-]?[0-9]+)?[fh]?
       | [0-9]+[eE][+-]?[0-9]+[fh]?
@@ -73,10 +79,6 @@ _TOKEN = re.compile(
       | (?:0|[1-9][0-9]*)[iufh]?
       )
     | (?P<comment>/\*)
-    | (?P<symbol>
-        <<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||->|\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=
-      | [-&@/!\[\]{{}}:,=><%.+|();*~^]
-      )
     | (?P<end>\Z)
     | (?P<illegal>.)
     )
@@ -119,25 +121,30 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
     errors: list[WgslError] = []
     tokens: list[Token] = []
     lists = _TemplateLists(tokens)
+    pending = lists.pending
     kinds: dict[str, str] = {}  # of the words and symbols seen so far
     position = 0
     while True:
         for found in _TOKEN.finditer(text, position):  # the pattern matches any character
-            word, end = found[found.lastindex or 0], found.end()
-            start, position = end - len(word), end
+            word, position = found[found.lastindex or 0], found.end()
+            start = position - len(word)
             kind = kinds.get(word)
             if kind is None:
                 group = found.lastgroup
-                if group == "number":
+                if group == "integer":
+                    kind = NUMBER
+                elif group == "number":
                     kind = NUMBER
                     if glued := _GLUED.match(text, position):
-                        word, position = "0", _not_a_number(source, start, glued.end(), errors)
+                        position = _not_a_number(source, start, glued.end(), errors)
+                        tokens.append(Token(NUMBER, "0", start, position))
+                        break  # go on there
                 elif group == "word":
                     before = tokens[-1].kind if tokens else ""
                     if before == "@" and word in RESERVED_WORDS:  # the parser knows the attributes
                         kind = IDENTIFIER
                     else:
-                        kind = kinds[word] = _word_kind(word, Span(source, start, end), errors, before)
+                        kind = kinds[word] = _word_kind(word, Span(source, start, position), errors, before)
                 elif group == "symbol":
                     kind = kinds[word] = word
                 elif group == "comment":
@@ -151,11 +158,13 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
                     if len(errors) >= _MOST_ERRORS:
                         raise WgslError(*(diagnostic for error in errors for diagnostic in error.diagnostics))
                     continue
-            if (kind == "<" or lists.pending) and kind in _LIST_SYMBOLS and lists.ends_at(kind):
-                kind, word, position = TEMPLATE_END, ">", start + 1
+            if (pending or kind == "<") and kind in _LIST_SYMBOLS and lists.ends_at(kind):
+                position = start + 1
+                tokens.append(Token(TEMPLATE_END, ">", start, position))
+                if word != ">":
+                    break
+                continue
             tokens.append(Token(kind, word, start, position))
-            if position != end:
-                break  # go on there
 
 
 class _TemplateLists:

@@ -102,7 +102,9 @@ class ExpressionParser(Cursor):
         return left
 
     def binary(self, left: tree.Expr, operand: Callable[[], tree.Expr]) -> tree.Binary:
-        operator = self.advance()
+        operator = self.token
+        self.index += 1
+        self.token = self.tokens[self.index]
         right = operand()
         span = Span(self.source, left.span.start, right.span.end)
         return tree.Binary(span, operator.kind, left, right, operator.start)
@@ -152,12 +154,13 @@ class ExpressionParser(Cursor):
             arguments = self.comma_list(self.expression, ")", "the argument")
             return tree.Call(self.span_from(token.start), name, arguments)
         if token.kind == NUMBER:
-            self.advance()
+            self.index += 1
+            self.token = self.tokens[self.index]
             span = Span(self.source, token.start, token.end)
-            if token.text not in self.numbers:
-                self.numbers[token.text] = read_number(token.text, span)
-            kind, value = self.numbers[token.text]
-            return tree.Literal(span, kind, token.text, value)
+            read = self.numbers.get(token.text)
+            if read is None:
+                read = self.numbers[token.text] = read_number(token.text, span)
+            return tree.Literal(span, read[0], token.text, read[1])
         if token.kind in ("true", "false"):
             self.advance()
             return tree.Literal(self.span_of(token), "bool", token.text, token.kind == "true")
@@ -189,7 +192,9 @@ class ExpressionParser(Cursor):
 
     def elaborated_name(self) -> tree.Ident:
         """template_elaborated_ident : ident template_list ?, at the ident"""
-        name = self.advance()
+        name = self.token
+        self.index += 1
+        self.token = self.tokens[self.index]
         span = Span(self.source, name.start, name.end)
         if self.token.kind != TEMPLATE_START:
             return tree.Ident(span, name.text, None, span)

@@ -47,7 +47,7 @@ class Ident(Expr):
     name_span: Span
 
 
-@entity
+@entity(slots=True)
 class Call(Expr):
     """`callee(args)`: a call of a function, a builtin or a value constructor, which the checker tells apart."""
 
@@ -55,13 +55,13 @@ class Call(Expr):
     args: list[Expr]
 
 
-@entity
+@entity(slots=True)
 class Index(Expr):
     base: Expr
     index: Expr
 
 
-@entity
+@entity(slots=True)
 class Member(Expr):
     """`base.name`: a struct member or a swizzle."""
 
@@ -70,7 +70,7 @@ class Member(Expr):
     name_span: Span
 
 
-@entity
+@entity(slots=True)
 class Unary(Expr):
     """A prefix operator: - ! ~ * &"""
 
@@ -92,7 +92,7 @@ class Binary(Expr):
         return Span(self.span.source, self.op_start, self.op_start + len(self.op))
 
 
-@entity
+@entity(slots=True)
 class Paren(Expr):
     inner: Expr
 
