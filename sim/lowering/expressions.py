@@ -54,7 +54,7 @@ class _Ops:
     def __call__(self, op: str, /, *args: Value) -> Value:
         lowering, builder = self._lowering, self._lowering.builder
         name = class_of(op)
-        if name is None:  # a bitcast
+        if name is None and op.startswith("bitcast_"):
             return builder.reinterpret(OPS[op].result, args[0])
         if len(args) == 3 and not lowering.rounding.fused and op.startswith("fma_"):
             kind = op.removeprefix("fma_")
@@ -62,7 +62,7 @@ class _Ops:
         count = builder.begin_count() if self._counted else None
         inspecting = lowering.inspecting
         value = lowering.computed(op, args, self._name, self._span) if inspecting else builder.op(op, *args)
-        if count is not None:
+        if count is not None and name is not None:
             count.computed.append((name, self._span, value))
             self.flops += OPS[op].flops
         return value
