@@ -431,12 +431,10 @@ def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
     return mean, _larger(mean, longest)
 
 
-def _latency(work: Work, chains: tuple[float, float], busy: float, cores: int) -> float:
-    """Chains of the workgroups that a core runs one after the other, without the cycles in which their own instructions
-    are `busy`, which are those of all subgroups."""
+def _latency(work: Work, chains: tuple[float, float], cores: int) -> float:
+    """Chains of the workgroups that a core runs one after the other."""
     mean, longest = chains
-    waited = _larger(longest, mean * _larger(1.0, _rounds(work, cores) / work.resident))
-    return _larger(0.0, waited - busy / _larger(1, _resident(work, cores) * work.subgroups))
+    return _larger(longest, mean * _larger(1.0, _rounds(work, cores) / work.resident))
 
 
 def _atomics(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -452,15 +450,14 @@ def _start(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 def _cycles(work: Work, chains: tuple[float, float], costs: Mapping[str, float], cores: int) -> dict[str, float]:
     """Return the cycles of each unit. `chains`: those of the work."""
-    issue, memory = _issue(work, costs, cores), _workgroup_memory(work, costs, cores)
     return {
-        "issue": issue,
+        "issue": _issue(work, costs, cores),
         "special functions": _special(work, costs, cores),
-        "workgroup memory": memory,
+        "workgroup memory": _workgroup_memory(work, costs, cores),
         "cache lines": _cache_lines(work, costs, cores),
         "L2 cache": _l2(work, costs, cores),
         "device memory": _dram(work, costs, cores),
-        "latency": _latency(work, chains, issue + memory, cores),
+        "latency": _latency(work, chains, cores),
         "atomics": _atomics(work, costs, cores),
         "workgroup start": _start(work, costs, cores),
     }

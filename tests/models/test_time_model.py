@@ -131,14 +131,6 @@ def test_comparisons_run_at_half_rate_beside_other_instructions() -> None:
     assert us(behind, **rates) == pytest.approx(15.0, rel=0.001)
 
 
-def test_a_subgroup_does_not_wait_while_its_own_instructions_issue() -> None:
-    one = replace(IDLE, workgroups=1, subgroups=1, chain={"alu": 100.0}, longest={"alu": 100.0})
-    costs = {"latency_alu": 50.0, "issue_fp32": 1.0}
-    assert us(one, **costs) == pytest.approx(5.0)
-    assert us(replace(one, issued={"fp32": 2_000.0}), **costs) == pytest.approx(5.0)
-    assert us(replace(one, issued={"fp32": 9_000.0}), **costs) == pytest.approx(9.0)
-
-
 def test_the_parts_of_pipelines_add_up_to_the_time() -> None:
     work = replace(IDLE, issued={"fp32": 20_000.0, "special": 10_000.0}, wavefronts=30_000.0)
     costs = {"issue_fp32": 1.0, "issue_special": 3.0, "wavefront": 1.0, "launch_us": 0.5}
