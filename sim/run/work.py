@@ -49,7 +49,9 @@ def work_of(
     sharing = min(known.resident, -(-grid // (device.cores or 1)))
     turning = [each for each in known.whole.atomics if rows[each.row].atomic_turns]
     changed = frozenset([each.variable or "" for each in turning])
-    sample = sample_workgroups(dispatch, known.sampler, sharing, changed) if grid else Sample({}, {}, {})
+    sample = Sample({}, {}, {})
+    if grid:
+        sample = sample_workgroups(dispatch, known.sampler, sharing, changed, executed_by_each)
     scale = grid / max(1, count)
     executed = known.sums.of(blocks, count, known.subgroups, dispatch.lanes, scale)
     run = _CountedRun(device, rows, sample, scale, count * known.subgroups, known.lost_lines(sharing))
@@ -340,6 +342,8 @@ def _storage_atomics(dispatch: Dispatch, accesses: Sequence[Access], run: _Count
         turns[each.variable or ""] += count * (1 + (each.turns - 1) * (1 - alike))
     squares = most = word_turns = 0.0
     for name, count in passes.items():
+        if not count:
+            continue
         its = run.sample.contention.get(name, _NO_CONTENTION)
         growth, least = max(1.0, grid / 2) ** its.apart, largest_stripe(sizes[name]) if name in sizes else 1.0
         of_word = count * its.word / growth

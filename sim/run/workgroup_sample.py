@@ -18,6 +18,7 @@ from ..machine import layout as at
 from ..models.device import Device
 from ..models.time_model import COSTS
 from .dispatch import Dispatch
+from .workgroup_schedule import middle_of_work
 
 SAMPLED = frozenset(("sampled", "cached", "sectors", "lanes"))  # probes
 # Bytes of neighbouring chunks that lie on two parts of the L2 cache in turn, up to the end of a stretch: measured on an
@@ -98,11 +99,18 @@ def sampler(program: Program) -> Sampler:
     return Sampler(program, [(site, its, probes["sectors"].get(site, [])) for site, its in probes["cached"].items()])
 
 
-def sample_workgroups(dispatch: Dispatch, sampler: Sampler, resident: int, changed: frozenset[str]) -> Sample:
-    """Run two neighbouring workgroups in the middle of the grid. `resident`: workgroups that share a core's cache;
-    `changed`: buffers that atomic operations change."""
+def sample_workgroups(
+    dispatch: Dispatch,
+    sampler: Sampler,
+    resident: int,
+    changed: frozenset[str],
+    executed_by_each: NDArray[np.int64] | None = None,
+) -> Sample:
+    """Run two neighbouring workgroups in the middle of what all execute. `resident`: workgroups that share a core's
+    cache; `changed`: buffers that atomic operations change; `executed_by_each`: see `workgroup_schedule`; without it,
+    all workgroups execute the same."""
     last = prod(dispatch.grid) - 1
-    middle = (last + 1) // 2
+    middle = (last + 1) // 2 if executed_by_each is None else middle_of_work(executed_by_each, last + 1)
     memory = SampleMemory(dispatch.bound, dispatch.device)
     how = replace(dispatch.how, chosen=np.array([middle, min(middle + 1, last)][: last + 1]), threads=1, trace=None)
     launch = Launch(
@@ -190,12 +198,14 @@ def _crossing(one: NDArray[Any], other: NDArray[Any]) -> float:
 
 def _apart(one: NDArray[Any], other: NDArray[Any]) -> float:
     """Return how far the words of two workgroups are apart: 0 where the operations of both share words as often as
-    those of one do, by chance or always; 1 where they share none."""
+    those of one do, by chance or always, or where only one has any; 1 where they share none."""
     shared, pairs = float(np.sum(one * other)), float(one.sum() * other.sum())
+    if not pairs:
+        return 0.0
     if within := _collisions(one):
         likely = (shared + 2 * sqrt(shared)) / (pairs * within)
     else:
-        likely = shared / max(1, min(one.sum(), other.sum()))
+        likely = shared / min(one.sum(), other.sum())
     return 1 - log2(1 + min(1.0, likely))
 
 

@@ -1,4 +1,4 @@
-"""How evenly the workgroups of a dispatch load the cores of a device."""
+"""How the work of a dispatch is divided among its workgroups, and how evenly that loads the cores of a device."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ def unevenness(executed: NDArray[np.int64], grid: int, cores: int, resident: int
     beside = max(1, resident * len(used) // grid)
     even = mean * -(-grid // cores) * len(used) / grid
     return max(1.0, _last_end(used.tolist(), cores, beside) / even)
+
+
+def middle_of_work(executed: NDArray[np.int64], grid: int) -> int:
+    """Return the number of the workgroup before and after which the others execute equally much, beyond what each of
+    them executes. `executed`: as of `unevenness`."""
+    used = executed[:grid]
+    done = np.cumsum(used - used.min())
+    place = int(done.searchsorted(done[-1] / 2, "right")) if done[-1] else len(done) // 2
+    return place * grid // len(done)
 
 
 def _last_end(works: list[int], cores: int, beside: int) -> int:

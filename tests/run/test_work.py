@@ -331,6 +331,17 @@ def test_a_compare_exchange_passes_its_sectors_twice() -> None:
     assert twice.atomic_turns == 2 * once.atomic_turns
 
 
+def test_operations_of_a_single_workgroup_are_not_spread_over_the_others() -> None:
+    found = work("if (w.x == 3u) { atomicAdd(&n[i % 32u], i); }")
+    assert found.atomic_sectors == 8
+    assert found.atomic_turns == pytest.approx(8, rel=0.3)
+
+
+def test_operations_that_no_lane_executes_take_no_turns() -> None:
+    found = work("if (w.x > 99u) { atomicAdd(&n[g], 1u); }")
+    assert (found.atomic_sectors, found.atomic_turns, found.atomic_word_turns) == (0, 0, 0)
+
+
 def test_a_compare_exchange_that_waits_for_its_word_takes_one_turn() -> None:
     once = work("atomicExchange(&n[0], i);")
     twice = work("atomicCompareExchangeWeak(&n[0], 0u, i);")
@@ -369,6 +380,13 @@ def test_stores_to_arrays_of_function_space_leave_the_cache_if_these_are_large(w
 
 def test_a_sample_stands_for_all_workgroups() -> None:
     assert work("y[g] = x[g];", grid=60, workgroups=6).load_lines == work("y[g] = x[g];", grid=60).load_lines
+
+
+def test_workgroups_that_do_the_work_are_sampled() -> None:
+    """The first of six loads a line word by word: it misses the sectors of it, and the others load nothing."""
+    body = "if (w.x == 0u) { var sum = 0.0; for (var k = 0u; k < 32u; k++) { sum += x[k]; } y[g] = sum; }"
+    found = work(body)
+    assert found.delayed == pytest.approx(4 / 32)
 
 
 def test_a_program_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 import bankshot
 from bankshot.sim.models import get
-from bankshot.sim.run.workgroup_schedule import unevenness
+from bankshot.sim.run.workgroup_schedule import middle_of_work, unevenness
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,23 @@ def test_neighbours_that_are_counted_together_are_scheduled_together() -> None:
     """Of 8 workgroups, 2 of which a core holds: so it holds one pair, and takes the next when that ends."""
     assert unevenness(np.array([3, 1, 3, 1]), 8, 2, 2) == 1.0
     assert unevenness(np.array([1, 1, 1, 3]), 8, 2, 2) == pytest.approx(4 / 3)
+
+
+@pytest.mark.parametrize(
+    ("works", "grid", "middle"),
+    [
+        ([5, 5, 5, 5], 4, 2),
+        ([5, 5, 5, 5, 5], 5, 2),
+        ([9, 5, 5, 5], 4, 0),  # what all execute does not count
+        ([5, 6, 5, 8], 4, 3),
+        ([5, 7, 7, 5], 4, 2),
+        ([0, 0, 0, 0], 4, 2),
+        ([1, 1, 1, 4], 8, 6),  # two in each place
+        ([1, 1, 1, 1], 8, 4),
+    ],
+)
+def test_others_execute_as_much_before_the_middle_as_after_it(works: list[int], grid: int, middle: int) -> None:
+    assert middle_of_work(np.array(works), grid) == middle
 
 
 def test_nothing_executed_is_even() -> None:
