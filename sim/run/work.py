@@ -15,11 +15,12 @@ from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..models.device import Device
 from ..models.time_model import Work
+from .atomic_contention import Contention, largest_stripe
 from .dispatch import Dispatch
 from .program_work import Access, Accesses, program_work
 from .region_sums import ExecutedPhase
 from .site import Site
-from .workgroup_sample import Contention, Misses, Sample, Spread, cache_lines, largest_stripe, sample_workgroups
+from .workgroup_sample import Misses, Sample, Spread, cache_lines, sample_workgroups
 from .workgroup_schedule import unevenness
 
 _ALL_MISS = Misses(1.0, 1.0)

@@ -31,9 +31,9 @@ def middle_of_work(executed: NDArray[np.int64], grid: int) -> int:
     """Return the number of the workgroup before and after which the others execute equally much, beyond what each of
     them executes. `executed`: as of `unevenness`."""
     used = executed[:grid]
-    done = np.cumsum(used - used.min())
-    place = int(done.searchsorted(done[-1] / 2, "right")) if done[-1] else len(done) // 2
-    return place * grid // len(done)
+    more = used - used.min()
+    place = int(np.count_nonzero(2 * np.cumsum(more) <= more.sum())) if more.any() else len(more) // 2
+    return place * grid // len(more)
 
 
 def _last_end(works: list[int], cores: int, beside: int) -> int:

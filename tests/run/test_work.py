@@ -8,7 +8,7 @@ import pytest
 import bankshot
 from bankshot.sim.models import Cost, MeasuredCosts, get
 from bankshot.sim.models.time_model import Work
-from bankshot.sim.run import program_work, workgroup_sample
+from bankshot.sim.run import atomic_contention, program_work
 
 HEAD = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -352,7 +352,7 @@ def test_a_compare_exchange_that_waits_for_its_word_takes_one_turn() -> None:
     ("size", "share"), [(256, 1), (512, 1 / 2), (768, 2 / 3), (1024, 1 / 2), (1056, 512 / 1056), (4096, 1 / 8)]
 )
 def test_two_parts_of_the_cache_serve_each_kib_in_turn(size: int, share: float) -> None:
-    assert workgroup_sample.largest_stripe(size) == pytest.approx(share)
+    assert atomic_contention.largest_stripe(size) == pytest.approx(share)
 
 
 def test_workgroups_that_change_random_words_of_one_table_share_them() -> None:
