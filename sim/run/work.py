@@ -64,7 +64,7 @@ def work_of(
         "subgroups": known.subgroups,
         "registers": known.registers,
         "resident": known.resident,
-        "unevenness": _unevenness(executed_by_each, grid, device.cores, known.resident),
+        "unevenness": unevenness(executed_by_each, grid, device.cores, known.resident),
         "footprint": footprint,
         "reach": reach,
         "missed": run.missed(known.whole.loads),
@@ -86,10 +86,6 @@ def work_of(
     own = zip(moved, turned, parts, strict=True)
     phases = tuple([Work(**same, **its_moves, **its_turns, **part) for its_moves, its_turns, part in own])
     return Work(**same, **moves, **turns, **sums, **waits, phases=phases)
-
-
-def _unevenness(executed: NDArray[np.int64] | None, grid: int, cores: int | None, resident: int) -> float:
-    return 1.0 if executed is None or cores is None else unevenness(executed, grid, cores, resident)
 
 
 def _divided(figures: Mapping[str, float], sectors: Sequence[float]) -> list[dict[str, float]]:

@@ -83,13 +83,13 @@ def sample_workgroups(
     sampler: Sampler,
     resident: int,
     changed: frozenset[str],
-    executed_by_each: NDArray[np.int64] | None = None,
+    executed_by_each: NDArray[np.int64] | None,
 ) -> Sample:
     """Run two neighbouring workgroups in the middle of what all execute. `resident`: workgroups that share a core's
-    cache; `changed`: buffers that atomic operations change; `executed_by_each`: see `workgroup_schedule`; without it,
-    all workgroups execute the same."""
+    cache; `changed`: buffers that atomic operations change; `executed_by_each`: as of
+    `unevenness`."""
     last = prod(dispatch.grid) - 1
-    middle = (last + 1) // 2 if executed_by_each is None else middle_of_work(executed_by_each, last + 1)
+    middle = middle_of_work(executed_by_each, last + 1)
     memory = SampleMemory(dispatch.bound, dispatch.device)
     how = replace(dispatch.how, chosen=np.array([middle, min(middle + 1, last)][: last + 1]), threads=1, trace=None)
     launch = Launch(

@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 _EVEN = 1.02  # of the mean: workgroups that execute no more than this are alike
 
 
-def unevenness(executed: NDArray[np.int64], grid: int, cores: int, resident: int) -> float:
+def unevenness(executed: NDArray[np.int64] | None, grid: int, cores: int | None, resident: int) -> float:
     """Return how many times as long the last core takes as if all workgroups executed the same.
 
-    `executed`: what each workgroup executes, in launch order; in a larger grid, neighbours together. A core holds
+    `executed`: what each workgroup executes, in launch order; in a larger grid, neighbours together; None if all
+    execute the same. `cores`: None if their number is not known, and they count as evenly loaded. A core holds
     `resident` workgroups, which share it equally, and takes the next one as soon as one ends. The first go to the cores
     in turn. On an H200, a Mandelbrot set of 512x512 takes 1.3 to 2 times as long as an equal division, depending
     on the shape of its workgroups.
     """
+    if executed is None or cores is None:
+        return 1.0
     used = executed[:grid]
     mean = int(used.sum()) / max(1, len(used))
     if used.max(initial=0) <= _EVEN * mean:
@@ -27,9 +30,11 @@ def unevenness(executed: NDArray[np.int64], grid: int, cores: int, resident: int
     return max(1.0, _last_end(used.tolist(), cores, beside) / even)
 
 
-def middle_of_work(executed: NDArray[np.int64], grid: int) -> int:
+def middle_of_work(executed: NDArray[np.int64] | None, grid: int) -> int:
     """Return the number of the workgroup before and after which the others execute equally much, beyond what each of
     them executes. `executed`: as of `unevenness`."""
+    if executed is None:
+        return grid // 2
     used = executed[:grid]
     more = used - used.min()
     place = int(np.count_nonzero(2 * np.cumsum(more) <= more.sum())) if more.any() else len(more) // 2
