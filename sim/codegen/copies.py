@@ -20,7 +20,7 @@ Touched = dict[Ins, list[Reg]]  # the registers of each instruction of a block
 
 def drop_copies(code: Code) -> None:
     """Let the instruction that computes a copied value write the register that it is copied to."""
-    if op.COPY not in code.opcodes() or not any(_copies_a_value(ins) for ins in code.instructions):
+    if op.COPY not in code.opcodes():
         return
     uses = cache(lambda: uses_of(code))  # few programs need them
 

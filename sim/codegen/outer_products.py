@@ -40,7 +40,7 @@ class _Tile:
 
 def tile(code: Code) -> None:
     """Insert tiles before the instructions that they consist of."""
-    if _SUMS.isdisjoint(code.opcodes()) or not any(_operation(ins) for ins in code.instructions):
+    if _SUMS.isdisjoint(code.opcodes()):
         return
     uses = cache(lambda: uses_of(code))  # few programs need them
     tiles: list[_Tile] = []

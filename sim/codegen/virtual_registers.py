@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable
 from dataclasses import field
-from heapq import heappop, heappush
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -128,8 +127,7 @@ def assemble(code: Code, first_row: int, shared: bool = True) -> tuple[NDArray[n
 def _allocate(registers: list[Reg], first_row: int, shared: bool) -> int:
     """Give registers, in the order of `first`, their rows. Returns the number of all rows."""
     by_end = sorted(registers, key=attrgetter("last")) if shared else []
-    is_single = all(reg.rows == 1 for reg in registers)
-    free, dead = _FreeSingle(first_row) if is_single else _Free(first_row), 0
+    free, dead = _Free(first_row), 0
     for reg in registers:
         # Operations are elementwise, so the result may take the row of an operand that dies here.
         while dead < len(by_end) and (dying := by_end[dead]).last <= reg.first and dying.first < reg.first:
@@ -137,25 +135,6 @@ def _allocate(registers: list[Reg], first_row: int, shared: bool) -> int:
             dead += 1
         reg.row = free.take(reg.rows)
     return free.top
-
-
-class _FreeSingle:
-    """The free rows below `top`, where all registers have one row: `_Free` in less time."""
-
-    def __init__(self, top: int) -> None:
-        self.top = top
-        self._rows: list[int] = []  # a heap
-
-    def take(self, rows: int) -> int:
-        """Take the lowest free row, or a new one."""
-        if self._rows:
-            return heappop(self._rows)
-        self.top += 1
-        return self.top - 1
-
-    def give(self, first: int, rows: int) -> None:
-        """Make a row free."""
-        heappush(self._rows, first)
 
 
 class _Free:

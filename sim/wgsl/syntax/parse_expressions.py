@@ -102,9 +102,7 @@ class ExpressionParser(Cursor):
         return left
 
     def binary(self, left: tree.Expr, operand: Callable[[], tree.Expr]) -> tree.Binary:
-        operator = self.token
-        self.index += 1
-        self.token = self.tokens[self.index]
+        operator = self.advance()
         right = operand()
         span = Span(self.source, left.span.start, right.span.end)
         return tree.Binary(span, operator.kind, left, right, operator.start)
@@ -154,8 +152,7 @@ class ExpressionParser(Cursor):
             arguments = self.comma_list(self.expression, ")", "the argument")
             return tree.Call(self.span_from(token.start), name, arguments)
         if token.kind == NUMBER:
-            self.index += 1
-            self.token = self.tokens[self.index]
+            self.advance()
             span = Span(self.source, token.start, token.end)
             read = self.numbers.get(token.text)
             if read is None:
@@ -192,9 +189,7 @@ class ExpressionParser(Cursor):
 
     def elaborated_name(self) -> tree.Ident:
         """template_elaborated_ident : ident template_list ?, at the ident"""
-        name = self.token
-        self.index += 1
-        self.token = self.tokens[self.index]
+        name = self.advance()
         span = Span(self.source, name.start, name.end)
         if self.token.kind != TEMPLATE_START:
             return tree.Ident(span, name.text, None, span)
