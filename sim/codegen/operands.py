@@ -27,7 +27,6 @@ class Operands:
         self.inputs: dict[str, int] = {}
         self.constants: dict[int, int] = {}
         self._rows: dict[int, Reg] = {}
-        self._constants: dict[int, Reg] = {}  # their registers, by their bits
         self._in_lane0: dict[Value, Reg] = {}
         self._in_all_lanes: dict[Value, Reg] = {}
         self._slots: dict[Slot, Reg] = {}
@@ -51,11 +50,9 @@ class Operands:
         return self._row(self.inputs[name])
 
     def constant(self, bits: int) -> Reg:
-        reg = self._constants.get(bits)
-        if reg is None:
-            self.constants[bits] = row = len(self.inputs) + len(self.constants)
-            reg = self._constants[bits] = self._row(row)
-        return reg
+        if bits not in self.constants:
+            self.constants[bits] = len(self.inputs) + len(self.constants)
+        return self._row(self.constants[bits])
 
     def slot(self, slot: Slot) -> Reg:
         """The register of a variable. Variables that are indexed at run time have adjacent rows."""

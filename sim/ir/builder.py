@@ -27,7 +27,7 @@ from ..wgsl.source import Span
 from . import ir
 from .ir import Block, Count, Item, Pick, Put, Region, Set, Slot, Value
 from .passes import ALL, Passes
-from .ranges import LIMITS, within
+from .ranges import within
 from .register_bits import from_bits, to_bits
 from .simplify import simplify
 
@@ -100,7 +100,7 @@ class Builder:
         if simpler is None and constants:
             if self._simplifies:
                 simpler = simplify(self, name, args)
-            if simpler is None and self._limits and name in LIMITS:
+            if simpler is None and self._limits:
                 simpler = within(name, args)
         return self._value(name, args, OPS[name].result, self._home(args)) if simpler is None else simpler
 

@@ -17,13 +17,14 @@ _DEPTH = 6  # operations to look through
 
 def within(name: str, args: tuple[Value, ...]) -> Value | None:
     """Return the left operand if `name` limits it to a constant that it cannot exceed, else None."""
-    if name not in LIMITS or args[1].op != "const":
+    rule = _KEEPS.get(name)
+    if rule is None or args[1].op != "const":
         return None
-    return args[0] if LIMITS[name](most(args[0]), args[1].imm) else None
+    return args[0] if rule(most(args[0]), args[1].imm) else None
 
 
 # Operation -> whether it changes no number up to `largest`, with the constant `limit` on the right.
-LIMITS: dict[str, Callable[[int, int], bool]] = {
+_KEEPS: dict[str, Callable[[int, int], bool]] = {
     "min_u32": lambda largest, limit: largest <= limit,
     "rem_u32": lambda largest, limit: largest < limit,
     "and_u32": lambda largest, limit: largest <= limit and limit & (limit + 1) == 0,  # all ones

@@ -53,8 +53,8 @@ class Cursor:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.tokens, self.errors = lex_all(source)
-        self.index: int = 0
-        self.token: Token = self.tokens[0]
+        self.index = 0
+        self.token = self.tokens[0]
         self.depth = 0
 
     # ---- moving ----------------------------------------------------------------------------------------
