@@ -151,7 +151,7 @@ class _Classifier:
 
     def run(self) -> Classes:
         pending = self._members(self._keys())
-        done: list[tuple[int, int, Outcome]] = []
+        done: list[tuple[Numbers, Outcome]] = []
         interfered = False
         for _ in range(_MOST_ROUNDS):
             if 2 * (len(done) + len(pending)) > self._count:
@@ -164,7 +164,7 @@ class _Classifier:
             left: list[Numbers] = []
             for members, outcome in zip(pending, outcomes, strict=True):
                 fits = self._fits(launch, outcome, members)
-                done.append((int(members[0]), int(fits.sum()), outcome))
+                done.append((members[fits], outcome))
                 if not fits.all():
                     left.append(members[~fits])
             if not left:
@@ -172,15 +172,26 @@ class _Classifier:
             pending = left
         raise Unproven(f"{len(done):,} workgroups and more differ in what is out of bounds")
 
-    def _gathered(self, done: list[tuple[int, int, Outcome]], interfered: bool) -> Classes:
-        representatives = np.array([first for first, _, _ in done])
-        sizes = np.array([size for _, size, _ in done])
+    def _gathered(self, done: list[tuple[Numbers, Outcome]], interfered: bool) -> Classes:
+        representatives = np.array([members[0] for members, _ in done])
+        sizes = np.array([len(members) for members, _ in done])
         self._memory = DeviceMemory(self._memory.places, np.zeros(1, np.uint32))  # frees the contents, which are large
         launch = self._launch(self._program, representatives)
-        for place, (_, _, outcome) in enumerate(done):
+        for place, (_, outcome) in enumerate(done):
             _at_place(outcome, place)
-        outcome = total([times(outcome, size) for _, size, outcome in done])
+        by_workgroup = self._by_workgroup(done)
+        outcome = total([times(outcome, len(members)) for members, outcome in done])
+        outcome = replace(outcome, by_workgroup=by_workgroup)
         return Classes(launch, outcome, representatives, sizes, len(self._equivalence.exact), interfered)
+
+    def _by_workgroup(self, done: list[tuple[Numbers, Outcome]]) -> Numbers:
+        """Return what each workgroup of the grid executes, as a run of all of them counts it."""
+        found = np.zeros_like(done[0][1].by_workgroup)
+        if len(found) == at.WORKGROUP_SLOTS:
+            for members, outcome in done:
+                slots = members if self._count <= len(found) else members * len(found) // self._count
+                found += outcome.by_workgroup.sum() * np.bincount(slots, minlength=len(found))
+        return found
 
     def _launch(self, program: Program, chosen: Numbers) -> Launch:
         options = replace(self._options, chosen=chosen)
@@ -357,9 +368,9 @@ def _renumbered(keys: Numbers) -> Numbers:
     return numbers.ravel()
 
 
-def _representative(done: tuple[int, int, Outcome]) -> int:
-    number, _, _ = done
-    return number
+def _representative(done: tuple[Numbers, Outcome]) -> int:
+    members, _ = done
+    return int(members[0])
 
 
 def _at_place(outcome: Outcome, place: int) -> None:

@@ -13,6 +13,8 @@ from functools import partial
 from math import prod
 from typing import Unpack
 
+import numpy as np
+
 from ..analysis.workgroup_equivalence import Unproven
 from ..fast_dataclass import frozen
 from ..findings.atomic_order import Found, find_order_dependence
@@ -157,6 +159,8 @@ def _checked(dispatch: Dispatch, found: Measured, whole: Measured) -> Measured:
     """Return the result by classes, if it equals that of all workgroups."""
     if found.outcome.worked != whole.outcome.worked or _counted(dispatch, found) != _counted(dispatch, whole):
         raise Crash("workgroups of one class do not have the same counters")
+    if not np.array_equal(found.outcome.by_workgroup, whole.outcome.by_workgroup):
+        raise Crash("workgroups of one class do not execute the same")
     if found.findings != whole.findings:
         raise Crash("workgroups of one class do not have the same findings")
     return replace(found, coverage=replace(found.coverage, why=f"{found.coverage.why}; a run of all gives the same"))

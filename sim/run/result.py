@@ -144,7 +144,7 @@ class Run:
         if missing := sorted(_COUNT_WORK - self._probes):
             raise ValueError(f"the work of a dispatch needs a run with the probes {', '.join(missing)}, too")
         outcome = self._outcome
-        of_each = outcome.by_workgroup if self.coverage.how == "all" else None
+        of_each = outcome.by_workgroup if self.coverage.exact else None
         return work_of(self._dispatch, self.program, self.sites, outcome.blocks, of_each)
 
     @property

@@ -401,3 +401,31 @@ def test_a_program_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         found = bankshot.simulate(module, grid=grid, bindings=given, **options).work
         assert (found.workgroups, found.load_sectors) == (grid, grid * 8)
         assert len(made) == 1
+
+
+GUARDED = """\
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> size: vec2u;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) g: vec3u) {
+  if (g.x >= size.x || g.y >= size.y) { return; }
+  var sum = 0.0;
+  for (var k = 0u; k < 32u; k++) { sum += x[32u * g.x + k]; }
+  y[g.y * size.x + g.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("grid", [(8, 4), (129, 64)])
+def test_the_work_by_classes_is_that_of_a_run_of_all_workgroups(grid: tuple[int, int]) -> None:
+    """Most workgroups return at once. Those that do not are one class, and the work is theirs alone."""
+    bindings = {"x": np.ones(8192, np.float32), "y": np.zeros(512, np.float32), "size": np.array([160, 3], np.uint32)}
+    whole, classes = (
+        bankshot.simulate(GUARDED, grid=grid, bindings=bindings, device="nvidia-h200", workgroups=workgroups)
+        for workgroups in ("all", "classes")
+    )
+    assert classes.coverage.how == "classes"
+    assert classes.work == whole.work
+    assert classes.work.unevenness > 1
+    assert classes.predicted_time == whole.predicted_time
