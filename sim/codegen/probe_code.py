@@ -7,6 +7,7 @@ from collections import Counter
 from ..instrument.probes import DestField, ProbePlan
 from ..ir import ir
 from ..ir.access import UNITS_PER_ACCESS
+from ..ir.instruction_classes import class_of_site
 from ..ir.sites import SourceSite
 from ..machine import layout as at
 from ..machine import opcodes as op
@@ -74,9 +75,12 @@ class ProbeEmitter:
 
     def count(self, item: ir.Count, past_guards: Reg | None) -> None:
         """Count a basic block. `past_guards`: the lanes that the entry point's guards let through."""
-        does_work = any(self._sites[site].is_work for site in item.sites)
+        sites = [self._sites[site] for site in item.sites]
+        does_work = any(site.is_work for site in sites)
+        instructions = len(item.computed) + sum(class_of_site(site) is not None for site in sites)
         guarded = -1 if past_guards is None else past_guards
-        self._add(Ins(op.COUNT, a=len(self.block_sites), b=guarded, mask=self._flow.mask_field(), x=int(does_work)))
+        block, mask = len(self.block_sites), self._flow.mask_field()
+        self._add(Ins(op.COUNT, a=block, b=guarded, c=instructions, mask=mask, x=int(does_work)))
         self.block_sites.append(item.sites)
         self.block_instructions.append(dict(Counter((kind, span) for kind, span, _ in item.computed)))
 

@@ -186,11 +186,11 @@ class _Classifier:
 
     def _by_workgroup(self, done: list[tuple[Numbers, Outcome]]) -> Numbers:
         """Return what each workgroup of the grid executes, as a run of all of them counts it."""
-        found = np.zeros_like(done[0][1].by_workgroup)
-        if len(found) == at.WORKGROUP_SLOTS:
-            for members, outcome in done:
-                slots = members if self._count <= len(found) else members * len(found) // self._count
-                found += outcome.by_workgroup.sum() * np.bincount(slots, minlength=len(found))
+        (_, first), *_ = done
+        found = np.zeros_like(first.by_workgroup)
+        for members, outcome in done if first.blocks.any() else ():
+            slots = members if self._count <= len(found) else members * len(found) // self._count
+            found += outcome.by_workgroup.sum() * np.bincount(slots, minlength=len(found))
         return found
 
     def _launch(self, program: Program, chosen: Numbers) -> Launch:

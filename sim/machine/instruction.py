@@ -53,6 +53,7 @@ SCALAR = ROW.alias("scalar", A, "subgroup_reduce to subgroup_exclusive", "opcode
 BLOCK = ROW.alias("block", A, "count", "number of the basic block")
 THROUGH = ROW.alias("through", B, "count", "mask of the lanes that passed the guards before")
 ACCESSES = ROW.alias("accesses", X, "count", "1 if the block accesses memory")
+INSTRUCTIONS = ROW.alias("instructions", C, "count", "instructions of the block, as written")
 SLOT = ROW.alias("slot", X, "probes, checks, trace", "row of the probe in its table")
 LEARNED = ROW.alias("learned", DEST, "memory probes, watch_read", "1 if `learn` has seen the row of addresses")
 STORES = ROW.alias("stores", DEST, "watch_order", "1 if the access stores")

@@ -234,7 +234,7 @@ LONGEST = BLOCKS_RUN.field("longest", "lanes", "most VISITS of a batch, which th
 WORKED = Table("worked", "run", "invocations that accessed memory")
 ALL_WORKED = WORKED.field("all_worked", "flag", "all invocations of this batch have")
 WORKED_LANES = WORKED.field("worked_lanes", "invocations", "invocations that have, in the batches so far")
-EXECUTED_BY_EACH = WORKED.field("executed_by_each", "subgroups", "executions of basic blocks by each workgroup")
+EXECUTED_BY_EACH = WORKED.field("executed_by_each", "instructions", "of subgroups, which each workgroup has executed")
 WORKGROUP_SLOTS = 4096  # for what each workgroup executes: in larger grids, neighbors share one
 
 RULES = Table("rules", "memory probe", "the device's cost rule for it")

@@ -34,7 +34,7 @@ class Probes(NamedTuple):
     """Arrays of the counting probes of a run, with `n` memory probes and `w` lanes per register row."""
 
     blocks: NDArray[np.int64]  # [basic blocks], BLOCKS_RUN
-    by_workgroup: NDArray[np.int64]  # [WORKGROUP_SLOTS, 1 without blocks] executions of basic blocks
+    by_workgroup: NDArray[np.int64]  # [WORKGROUP_SLOTS, 1 without blocks] instructions of subgroups
     executed: NDArray[np.int64]  # [w] likewise, of workgroups of this batch, beside EXECUTED_BY_EACH
     working: NDArray[np.uint32]  # [w] lanes that have accessed memory in this batch
     worked: NDArray[np.int64]  # WORKED

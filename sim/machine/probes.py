@@ -63,10 +63,10 @@ def count_all(row, config, workgroups_per_batch, p):
     for column in range(at.ACTIVE, at.VISITS):
         tally[column] += workgroups_per_batch * size
     if config[at.LOCKSTEP_GROUPS] == 1:
-        p.worked[at.EXECUTED_BY_EACH] += subgroups
+        p.worked[at.EXECUTED_BY_EACH] += row[field.INSTRUCTIONS] * subgroups
         p.worked[at.ALL_WORKED] |= row[field.ACCESSES] == 1
         return
-    p.executed[config[at.PLACE]] += subgroups
+    p.executed[config[at.PLACE]] += row[field.INSTRUCTIONS] * subgroups
     if row[field.ACCESSES] == 1:
         first = first_of(config)
         for lane in range(first, first + size):
@@ -87,7 +87,7 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
         for lane in range(lanes):
             p.working[first + lane] |= mask[lane]
     if size == 1:
-        count_single(mask, through, lanes, tally, p.executed, config[at.PLACE])
+        count_single(row, mask, through, lanes, tally, p.executed, config[at.PLACE])
         return
     before = tally[at.EXECUTIONS]
     for w in range((lanes + size - 1) // size):
@@ -104,19 +104,19 @@ def count_some(regs, row, config, workgroups_per_batch, lanes, probes_at):
                 tally[at.STAYED] += stayed
                 present += end - start
         tally[at.EXECUTIONS] += subgroups
-        p.executed[config[at.PLACE] + w] += subgroups
+        p.executed[config[at.PLACE] + w] += row[field.INSTRUCTIONS] * subgroups
         tally[at.PRESENT] += present
         tally[at.LAUNCHED] += size * (present > 0)
     tally[at.VISITS] += size * (tally[at.EXECUTIONS] > before)
 
 
 @inlined
-def count_single(mask, through, lanes, tally, executed, place):
+def count_single(row, mask, through, lanes, tally, executed, place):
     """`count_some` for workgroups of one invocation, each of which is a subgroup."""
     active = stayed = np.uint32(0)
     for lane in range(lanes):
         active += mask[lane]
-        executed[place + lane] += np.int64(mask[lane])
+        executed[place + lane] += row[field.INSTRUCTIONS] * np.int64(mask[lane])
         stayed += mask[lane] & through[lane]
     tally[at.STAYED] += np.int64(stayed)
     for column in (at.EXECUTIONS, at.ACTIVE, at.PRESENT, at.LAUNCHED):

@@ -429,3 +429,29 @@ def test_the_work_by_classes_is_that_of_a_run_of_all_workgroups(grid: tuple[int,
     assert classes.work == whole.work
     assert classes.work.unevenness > 1
     assert classes.predicted_time == whole.predicted_time
+
+
+def test_a_workgroup_counts_by_its_instructions_not_by_its_blocks() -> None:
+    """A loop has few instructions in each of its many blocks, and what comes after it has many in one."""
+    text = """\
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<uniform> rounds: u32;
+@compute @workgroup_size(32)
+fn main(@builtin(global_invocation_id) g: vec3u, @builtin(workgroup_id) w: vec3u) {
+  var sum = f32(g.x);
+  if (w.x == 0u) { for (var k = 0u; k < rounds; k++) { sum += 0.5; } }
+  y[g.x] = SUM;
+}
+""".replace("SUM", " + ".join(["sum"] * 40))
+    device = get("nvidia").with_(cores=2)
+
+    def run(rounds: int) -> bankshot.Run:
+        return bankshot.simulate(
+            text, grid=2, bindings={"y": np.zeros(64, np.float32), "rounds": np.uint32(rounds)}, device=device
+        )
+
+    short, long = run(0), run(100)
+    every = [sum(row.executions for row in each.instructions) for each in (short, long)]
+    alike, first = every[0] / 2, every[1] - every[0] / 2  # nearly: the first workgroup enters its branch in both runs
+    assert long.work.unevenness == pytest.approx(2 * first / (alike + first), rel=0.05)
+    assert long.work.unevenness == pytest.approx(1.8, abs=0.1)
