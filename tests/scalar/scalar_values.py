@@ -1,12 +1,16 @@
 """Inputs for the tests of scalar operations, and operations run over arrays as compiled code."""
 
+from ctypes import CFUNCTYPE, c_int64, c_void_p
 from functools import cache
 from itertools import product
 
+import llvmlite.binding as llvm
 import numpy as np
-from numba import njit
+from llvmlite import ir
 
-from bankshot.sim.machine.compile.scalar_functions import jitted
+from bankshot.sim.machine.compile.llvm_engine import load
+from bankshot.sim.machine.compile.scalar_ir import emitted
+from bankshot.sim.machine.lanes import KINDS, lane_loop
 from bankshot.sim.scalar import OPS
 
 DTYPE = {"f32": np.float32, "f16": np.float32, "i32": np.int32, "u32": np.uint32, "bool": np.uint32}
@@ -75,10 +79,7 @@ def beside_midpoints(kind, rng, count=20_000):
 
 def over_arrays(name, *arrays):
     """The compiled operation, looped over arrays as the machine does it."""
-    row = OPS[name]
-    out = np.empty(arrays[0].shape, DTYPE[row.result])
-    loop(jitted(name), len(row.args))(out, *arrays)
-    return out
+    return looped(name)(*arrays)
 
 
 def plainly(name, *arrays):
@@ -104,21 +105,46 @@ def assert_same(actual, expected, *arrays):
 
 
 @cache
-def loop(function, arity):
-    def one(out, a):
-        for i in range(out.size):
-            out[i] = function(a[i])
+def looped(name):
+    """A function of arrays: the compiled operation, alone, in the machine's loop over lanes. Numba would take ten times
+    as long to compile it."""
+    row, module = OPS[name], ir.Module()
+    pointers = [KINDS[kind].as_pointer() for kind in (row.result, *row.args)]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [ir.IntType(64), *pointers]), "run")
+    builder = ir.IRBuilder(function.append_basic_block())
+    lanes, output, *inputs = function.args
 
-    def two(out, a, b):
-        for i in range(out.size):
-            out[i] = function(a[i], b[i])
+    def body(lane, note):
+        values = [note(builder.load(builder.gep(each, [lane]))) for each in inputs]
+        note(builder.store(emitted(builder, row, values), builder.gep(output, [lane])))
 
-    def three(out, a, b, c):
-        for i in range(out.size):
-            out[i] = function(a[i], b[i], c[i])
+    lane_loop(builder, lanes, body)
+    builder.ret_void()
+    engine = load([_object_code(str(module))], needs_numba=False)
 
-    def four(out, a, b, c, d):
-        for i in range(out.size):
-            out[i] = function(a[i], b[i], c[i], d[i])
+    def run(*arrays):
+        assert [a.dtype for a in arrays] == [DTYPE[kind] for kind in row.args]
+        out = np.empty(arrays[0].shape, DTYPE[row.result])
+        whole = [out, *map(np.ascontiguousarray, arrays)]
+        native = CFUNCTYPE(None, c_int64, *(c_void_p for _ in whole))(engine.get_function_address("run"))
+        native(out.size, *(a.ctypes.data for a in whole))
+        return out
 
-    return njit((one, two, three, four)[arity - 1])
+    return run
+
+
+def _object_code(text):
+    """Optimized for this processor, as the machine is."""
+    target = _target()
+    module = llvm.parse_assembly(text)
+    passes = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=3))
+    passes.getModulePassManager().run(module, passes)
+    return target.emit_object(module)
+
+
+@cache
+def _target():
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    return llvm.Target.from_default_triple().create_target_machine(llvm.get_host_cpu_name(), features, opt=3, jit=True)
