@@ -7,7 +7,7 @@ wavefronts as the busiest column has distinct addresses, or, for an atomic that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device
 from ..gpu_counters.access_trace import Request
+from .swizzles import Swizzle, Term
 
 _WORD = 4  # bytes
+_AT_ONCE = 1 << 15  # addresses and counters
 
 Move = Callable[[NDArray[np.int32]], NDArray[np.int32]]  # element indices -> element indices
 
@@ -34,11 +36,42 @@ class Group:
     row: NDArray[np.int64]
     weights: NDArray[np.int64]
 
-    def excess(self, stride: int, move: Move) -> int:
-        """The wavefronts beyond one for each time that a group of lanes occurs."""
-        column = (move(self.elements) * stride + self.offsets >> self.shift) & (self.columns - 1)
-        counts = np.bincount(self._first_counter + column, minlength=self._counters)
-        return int(counts.reshape(-1, self.columns).max(axis=1) @ self.weights) - self.ideal
+    def excess(self, columns: NDArray[np.uint16]) -> NDArray[np.int64]:
+        """Return the wavefronts beyond one for each time that a group of lanes occurs, for several layouts, of which
+        `columns` has the column of each address: `[layouts, addresses]`."""
+        counters = self._first_counter + np.arange(len(columns))[:, np.newaxis] * self._counters
+        counters += columns
+        counts = np.bincount(counters.ravel(), minlength=len(columns) * self._counters)
+        return counts.reshape(len(columns), len(self.weights), self.columns).max(axis=2) @ self.weights - self.ideal
+
+    def columns_of(self, stride: int, elements: NDArray[np.int32]) -> NDArray[np.uint16]:
+        """Return the columns of the addresses if these are their elements."""
+        return ((elements * stride + self.offsets >> self.shift) & (self.columns - 1)).astype(np.uint16)
+
+    def swizzled(self, stride: int, swizzles: Sequence[Swizzle]) -> NDArray[np.uint16]:
+        """Return the columns of the addresses with each of several swizzles of equally many terms."""
+        if stride & (stride - 1):
+            return np.array([self.columns_of(stride, swizzle.of(self.elements)) for swizzle in swizzles])
+        # An exclusive or of indices is one of columns, too.
+        columns = self._column_bits(stride, None)
+        for alike in zip(*(swizzle.terms for swizzle in swizzles), strict=True):
+            columns = columns ^ np.array([self._column_bits(stride, term) for term in alike])
+        return columns
+
+    def _column_bits(self, stride: int, term: Term | None) -> NDArray[np.uint16]:
+        """Return what a term changes of the columns; of none, the columns as they are."""
+        found = self._known_bits.get(term)
+        if found is None:
+            if term is None:
+                found = self.columns_of(stride, self.elements)
+            else:
+                found = (term.of(self.elements) * stride >> self.shift & (self.columns - 1)).astype(np.uint16)
+            self._known_bits[term] = found
+        return found
+
+    @cached_property
+    def _known_bits(self) -> dict[Term | None, NDArray[np.uint16]]:
+        return {}
 
     @cached_property
     def ideal(self) -> int:
@@ -69,15 +102,25 @@ class Patterns:
     stride: int
     groups: tuple[Group, ...]
 
-    def wavefronts(self, move: Move = lambda index: index, most: int | None = None) -> int:
-        """Return the wavefronts of all recorded accesses if element i is stored at `move(i)`, an injective map. Where
-        they are more than `most`, any number above it: the search stops there."""
-        total = self.ideal
+    def wavefronts(self, move: Move = lambda index: index) -> int:
+        """Return the wavefronts of all recorded accesses if element i is stored at `move(i)`, an injective map."""
+        columns = ((group, group.columns_of(self.stride, move(group.elements))) for group in self.groups)
+        return self.ideal + sum(int(group.excess(each[np.newaxis])[0]) for group, each in columns)
+
+    def of_swizzles(self, swizzles: Sequence[Swizzle], most: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the wavefronts with each of several swizzles of equally many terms. Where they are more than its
+        number in `most`, any number above that: the search stops there."""
+        totals = np.full(len(swizzles), self.ideal, np.int64)
         for group in self._by_work:
-            total += group.excess(self.stride, move)
-            if most is not None and total > most:
-                break
-        return total
+            left = np.flatnonzero(totals <= most)
+            if len(left):
+                totals[left] += group.excess(group.swizzled(self.stride, [swizzles[n] for n in left.tolist()]))
+        return totals
+
+    @property
+    def at_once(self) -> int:
+        """How many swizzles `of_swizzles` should be given: what it looks at stays in the processor's cache."""
+        return max(1, _AT_ONCE // max([1, *(group.work for group in self.groups)]))
 
     @cached_property
     def _by_work(self) -> list[Group]:
@@ -88,8 +131,8 @@ class Patterns:
         others would then."""
         if self.stride % _WORD:
             return None
-        moved = [group.moved(lambda index: index // now * then + index % now) for group in self.groups]
-        return Patterns(self.stride, tuple(moved))
+        groups = [group.moved(lambda index: index // now * then + index % now) for group in self.groups]
+        return Patterns(self.stride, tuple(groups))
 
     def padded_rows(self, length: int) -> tuple[int, int] | None:
         """Return the elements of a row of an array of `length` elements, and how many at its start are accessed, if

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from ...sim.bounded_cache import remember
 from ...sim.cures.patches import Patch
 from ...sim.device_files import find, with_times
 from ...sim.fast_dataclass import frozen
@@ -55,6 +56,7 @@ _EVERYWHERE = 16_384  # bytes of workgroup memory that every WebGPU device has
 _MOST_ROWS = 1 << 22  # recorded of a workgroup; its accesses repeat
 _ROWS_OF_STRIDES = 1 << 14  # recorded of the first workgroup
 _ROWS_OF_ALL = 1 << 20  # recorded of all workgroups, else of the first
+_MOST_MODULES = 8  # changed texts that are kept
 _MOST_WORK = 1 << 28  # addresses that a search of the swizzles of all pitches looks at
 _Recorded = tuple[Patterns, int, bool]  # of all workgroups, or of the first
 _T = TypeVar("_T")
@@ -211,6 +213,7 @@ class _Bench:
         self._case = case
         self._device = options.device
         self.module = check_module(case.kernel)
+        self._changed_modules: dict[Any, Module] = {}
         self.timed_as = with_times(find(options.device)) if options.by == "time" else None
         self._probes = (*COUNTED, "lanes") if self.timed_as else COUNTED
         self.run = self._simulate(self.module, {}, (*COUNTED, *WATCHED, "lanes"))
@@ -231,6 +234,11 @@ class _Bench:
             replay=False,
             cures=False,
         )
+
+    def _changed(self, change: Change) -> Module:
+        """Return the module with the edits of a change; the last ones are kept. Raises `WgslError`."""
+        made = (change.edits, change.functions)
+        return remember(self._changed_modules, made, lambda: change.module(self.module), _MOST_MODULES)
 
     @property
     def written_bytes(self) -> int:
@@ -263,7 +271,7 @@ class _Bench:
     def bytes(self, change: Change) -> int:
         """Return the workgroup memory of the text with a change."""
         overrides: dict[str | int, Any] = {**self._case.overrides, **change.overrides}
-        return change.module(self.module).pipeline(self._case.kernel.entry, overrides, GRANTED).workgroup_bytes
+        return self._changed(change).pipeline(self._case.kernel.entry, overrides, GRANTED).workgroup_bytes
 
     def us_of(self, run: Run) -> float | None:
         """Return the predicted time of a run; None where no profile predicts it."""
@@ -275,7 +283,7 @@ class _Bench:
             return ()
         runs = [self.run]
         if change is not None:
-            runs.append(self._simulate(change.module(self.module), dict(change.overrides), self._probes))
+            runs.append(self._simulate(self._changed(change), dict(change.overrides), self._probes))
         return tuple(us for run in runs if (us := self.us_of(run)) is not None)
 
     def strides(self) -> tuple[Stride, ...]:
@@ -326,7 +334,7 @@ class _Bench:
     def trial(self, arrays: Collection[str], pitch: int, change: Change, swizzle: Swizzle | None = None) -> Trial:
         """Run one layout, and count for `arrays`. If it is not accepted, the trial says why."""
         try:
-            module = change.module(self.module)
+            module = self._changed(change)
             if self.bytes(change) > self._most_of_one:
                 return Trial(pitch, swizzle, refused=too_large(self.most_bytes))
             run = self._simulate(module, dict(change.overrides), self._probes)
@@ -358,7 +366,7 @@ class _Bench:
         """Run the text with a rewrite. If it is not accepted, or saves nothing, the result says why."""
         words, change = rewrite.words, rewrite.change
         try:
-            module = change.module(self.module)
+            module = self._changed(change)
             if self.bytes(change) > self.most_bytes:
                 return Rewritten(words, change, refused=too_large(self.most_bytes))
             run = self._simulate(module, {}, self._probes)
@@ -438,7 +446,7 @@ class _Bench:
     def _patterns(self, array: str, trial: Trial) -> _Recorded:
         """Return the accesses to an array in a trial's text, the number of its elements, and whether the accesses are
         those of all workgroups: of the first alone where all are too many."""
-        run = self._simulate(trial.change.module(self.module), dict(trial.change.overrides))
+        run = self._simulate(self._changed(trial.change), dict(trial.change.overrides))
         sites = run.program.sites
         wanted = [n for n, site in enumerate(sites) if site.variable == array and site.is_work]
         kernel = replace(self._case.kernel, overrides={**self._case.overrides, **trial.change.overrides})

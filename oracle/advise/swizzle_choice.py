@@ -6,7 +6,10 @@ Nothing is run here: `layout_search` runs what is chosen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import groupby, islice
 from typing import TypeVar
+
+import numpy as np
 
 from ...sim.fast_dataclass import frozen
 from .bank_patterns import Patterns
@@ -38,16 +41,20 @@ class Space:
         """Return the swizzle with the fewest wavefronts for each number of operations that saves wavefronts, as `fewer`
         says. Among equals, the simplest."""
         found: dict[int, Cost] = {}
-        ideal, written, most = self.patterns.ideal, self.patterns.wavefronts(), 0
+        ideal, written = self.patterns.ideal, self.patterns.wavefronts()
         least = written
-        for swizzle in self.swizzles():
-            if least == ideal and len(swizzle.terms) > most:
+        for _, alike in groupby(self.swizzles(), lambda swizzle: len(swizzle.terms)):
+            if least == ideal:
                 break  # one more term adds operations and saves nothing
-            best = found.get(swizzle.operations)
-            cost = self.patterns.wavefronts(swizzle.of, min(best[1], written) if best else written)
-            if best is None or cost < best[1] or (cost == best[1] and swizzle.complexity < best[0].complexity):
-                found[swizzle.operations] = swizzle, cost
-            least, most = min(least, cost), len(swizzle.terms)
+            while batch := list(islice(alike, self.patterns.at_once)):
+                operations = [swizzle.operations for swizzle in batch]
+                most = np.array([min(found[n][1], written) if n in found else written for n in operations])
+                costs = self.patterns.of_swizzles(batch, most).tolist()
+                for swizzle, n, cost in zip(batch, operations, costs, strict=True):
+                    best = found.get(n)
+                    if best is None or cost < best[1] or (cost == best[1] and swizzle.complexity < best[0].complexity):
+                        found[n] = swizzle, cost
+                    least = min(least, cost)
         return fewer(found.values(), lambda each: each, written)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import field, fields
+from functools import cache
 from typing import Any, cast
 
 from ...sim.fast_dataclass import entity, frozen
@@ -192,12 +193,17 @@ class Flow:
 
 def parts(node: s.Node) -> Iterator[s.Node]:
     """Yield the nodes directly within a node."""
-    for each in fields(node):
-        value: Any = getattr(node, each.name)
+    for name in _fields_of(type(node)):
+        value: Any = getattr(node, name)
         items = cast(list[Any], value) if isinstance(value, list) else [value]
         for item in items:
             if isinstance(item, s.Node):
                 yield item
+
+
+@cache
+def _fields_of(kind: type[s.Node]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
 
 
 def nodes(node: s.Node) -> Iterator[s.Node]:
