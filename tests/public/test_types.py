@@ -1,7 +1,5 @@
-"""The public interface as users and their type checkers see it."""
+"""The public interface as users see it; `tests/package` has what their type checkers see."""
 
-import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,30 +9,6 @@ import pytest
 import bankshot
 
 ROOT = Path(__file__).parents[2]
-HERE = Path(__file__).parent
-
-
-def pyright(names: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Check files in strict mode, against this checkout in the layout of a wheel."""
-    package = folder / "layout" / "bankshot"
-    package.mkdir(parents=True)
-    for path in (*(ROOT / "bankshot").iterdir(), ROOT / "sim", ROOT / "oracle"):
-        (package / path.name).symlink_to(path)
-    for name in names:
-        shutil.copy(HERE / name, folder)
-    settings = {"include": names, "strict": names, "extraPaths": ["layout"]}
-    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [Path(sys.executable).with_name("pyright"), "-p", folder, "--pythonpath", sys.executable]
-    return subprocess.run([str(each) for each in command], capture_output=True, text=True, check=False)
-
-
-def test_a_type_checker_finds_each_error_and_nothing_in_a_right_program(tmp_path):
-    """In one run, which reads the package once."""
-    done = pyright(["snippet.py", "wrong.py"], tmp_path)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "snippet.py" not in done.stdout
-    wrong = [n for n, line in enumerate((HERE / "wrong.py").read_text().splitlines(), 1) if "#" in line]
-    assert {n for n in wrong if f"wrong.py:{n}:" not in done.stdout} == set()
 
 
 def test_importing_bankshot_imports_no_numpy():

@@ -1,4 +1,4 @@
-"""What a type checker sees of the public interface: `test_types.py` checks this file."""
+"""What a type checker sees of the public interface: `test_wheel.py` checks this file."""
 
 import array
 from pathlib import Path

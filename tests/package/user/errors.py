@@ -1,4 +1,4 @@
-"""Errors that a type checker must find in a user's program: one on each line with a comment."""
+"""Errors that a type checker must find in a program: one on each line with a comment."""
 
 import bankshot
 
