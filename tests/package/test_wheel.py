@@ -100,6 +100,7 @@ def test_a_type_checker_finds_each_error_and_nothing_in_right_programs(checker, 
 def types(checker: str, files: list[str], python: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Check files strictly."""
     if checker == "mypy":
-        return run(sys.executable, "-m", "mypy", "--strict", "--python-executable", python, *files, cwd=folder)
+        options = ("--strict", "--cache-dir", os.devnull, "--python-executable", python)
+        return run(sys.executable, "-m", "mypy", *options, *files, cwd=folder)
     (folder / "pyrightconfig.json").write_text(json.dumps({"include": files, "strict": files}))
     return run(Path(sys.executable).with_name("pyright"), "-p", folder, "--pythonpath", python, cwd=folder)
