@@ -27,7 +27,9 @@ from .options import (
 from .schedule_options import ScheduleValues, schedule_options, schedules_of
 
 if TYPE_CHECKING:
-    from ..manifests.cases import Broken
+    from collections.abc import Sequence
+
+    from ..manifests.cases import Broken, Plan
     from ..workers.progress import Meter
     from .audit_cases import Audits
 
@@ -151,21 +153,12 @@ def audit(
     from ..judge.device_comparison import parse_devices
     from ..judge.options import Options
     from ..manifests.cases import plans
-    from ..references import reference_process
-    from ..reports.audited import AuditReport
     from ..reports.protocol import Before, ReportOptions
     from ..reports.terminal import console
-    from ..wgpu_client.adapter_choice import check_no_gpu
     from . import watch as watching
-    from .audit_cases import Audits, in_turn
-    from .each_case import report_cases
+    from .audit_cases import Audits
 
-    if not gpu:
-        check_no_gpu()
-    if rounds is not None and not timed:
-        raise UsageError("--rounds are those of --time: give both, or neither")
-    if timed and watch:
-        raise UsageError("--time takes seconds, and --watch repeats: leave out one of them")
+    _check(gpu, timed, rounds, watch)
     first, *also = parse_devices(device)
     if update_golden:
         golden_files.may_write("--update-golden")
@@ -193,26 +186,59 @@ def audit(
         thorough=thorough,
     )
     if detail == "rows":  # in full, each case repeats them
-        for plan in work:
-            for each in plan.kernel.questions:
-                click.echo(f"{plan.kernel.path}: question: {each}", err=True)
-    if code and any(":" in (plan.kernel.reference or "") for plan in work):
-        reference_process.begin()  # starts while this process imports its own modules
+        _print_questions(work)
+    if code:
+        _begin_references(work)
     with ExitStack() as stack:
         if against is not None:
             from .against import audited_before
 
             earlier = replace(options, update=False, golden=False, record=False)
             wanted = replace(wanted, before=stack.enter_context(audited_before(against, paths, request, earlier, jobs)))
-        audits = Audits(work, options, wanted, broken)
-        report_cases(
-            "audit",
-            work,
-            lambda progress: in_turn(_timed(audits, rounds, progress) if timed else audits, jobs, progress),
-            AuditReport(wanted, work, broken),
-            more=len(broken),
-            failed=lambda case: case.failure,
-        )
+        _report(Audits(work, options, wanted, broken), jobs, timed, rounds)
+
+
+def _check(gpu: bool, timed: bool, rounds: int | None, watch: bool) -> None:
+    """Raise `UsageError` for options that do not go together."""
+    from ..wgpu_client.adapter_choice import check_no_gpu
+
+    if not gpu:
+        check_no_gpu()
+    if rounds is not None and not timed:
+        raise UsageError("--rounds are those of --time: give both, or neither")
+    if timed and watch:
+        raise UsageError("--time takes seconds, and --watch repeats: leave out one of them")
+
+
+def _print_questions(work: Sequence[Plan]) -> None:
+    """Print what the manifests still ask their authors."""
+    for plan in work:
+        for each in plan.kernel.questions:
+            click.echo(f"{plan.kernel.path}: question: {each}", err=True)
+
+
+def _begin_references(work: Sequence[Plan]) -> None:
+    """Start the process of references in Python, if there are any, while this one imports its own modules."""
+    from ..references import reference_process
+
+    if any(":" in (plan.kernel.reference or "") for plan in work):
+        reference_process.begin()
+
+
+def _report(audits: Audits, jobs: int | None, timed: bool, rounds: int | None) -> None:
+    """Audit all cases and report them, on `jobs` processes. `timed`: time them first, for `rounds` rounds."""
+    from ..reports.audited import AuditReport
+    from .audit_cases import in_turn
+    from .each_case import report_cases
+
+    report_cases(
+        "audit",
+        audits.work,
+        lambda progress: in_turn(_timed(audits, rounds, progress) if timed else audits, jobs, progress),
+        AuditReport(audits.wanted, audits.work, audits.broken),
+        more=len(audits.broken),
+        failed=lambda case: case.failure,
+    )
 
 
 def _timed(audits: Audits, rounds: int | None, progress: Meter) -> Audits:

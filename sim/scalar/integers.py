@@ -15,9 +15,10 @@ from .registry import define, op
 _INT_MIN, _MINUS_ONE, _WIDTH = np.int32(-(2**31)), np.int32(-1), np.uint32(32)
 
 
-def _define_both(kind: str, word: Any) -> None:
-    """Define the operations with one text for i32 and u32; `word` casts back to the kind."""
+# ---- one text for i32 and u32: `word` casts back to the kind ---------------------------------------------
 
+
+def _define_arithmetic(kind: str, word: Any) -> None:
     @op("T T -> T", kind)
     def add(a: Any, b: Any) -> Any:
         return a + b
@@ -39,6 +40,8 @@ def _define_both(kind: str, word: Any) -> None:
         d = _divisor(a, b)
         return a - d * _quotient(a, d, word)
 
+
+def _define_bitwise(kind: str, word: Any) -> None:
     @op("T T -> T", kind)
     def and_(a: Any, b: Any) -> Any:
         return a & b
@@ -62,6 +65,10 @@ def _define_both(kind: str, word: Any) -> None:
     @op("T u32 -> T", kind)
     def shr(a: Any, amount: np.uint32) -> Any:
         return word(a >> word(amount & 31))
+
+
+def _define_searches(kind: str, word: Any) -> None:
+    """Those that count, find or move bits."""
 
     @op("T -> T", kind)
     def countOneBits(a: Any) -> Any:
@@ -147,8 +154,10 @@ def _low_mask(offset: np.uint32, count: np.uint32) -> np.uint64:
     return (np.uint64(1) << np.uint64(width)) - np.uint64(1)
 
 
-_define_both("i32", np.int32)
-_define_both("u32", np.uint32)
+for _kind, _word in (("i32", np.int32), ("u32", np.uint32)):
+    _define_arithmetic(_kind, _word)
+    _define_bitwise(_kind, _word)
+    _define_searches(_kind, _word)
 
 
 # ---- operations that differ ----------------------------------------------------------------------------
