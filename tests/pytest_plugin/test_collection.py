@@ -1,5 +1,6 @@
 """What the plugin collects, deselects and keeps, by fakes of pytest's objects."""
 
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -233,3 +234,9 @@ def test_unused_goldens_fail_or_are_removed(monkeypatch, update, left):
     else:
         item.runtest()
     assert removed == (item.left if update else [])
+
+
+def test_the_entry_point_is_the_plugin():
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    declared = tomllib.loads(project.read_text())["project"]["entry-points"]["pytest11"]
+    assert declared == {"bankshot": "bankshot.oracle.pytest_plugin.hooks"}

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -502,8 +501,3 @@ def test_a_missing_adapter_is_a_failure_where_one_is_required(project, monkeypat
     result = project()
     result.assert_outcomes(failed=2, deselected=1)
     result.stdout.fnmatch_lines(["wgpu finds no adapter; apt-get install it"])
-
-
-def test_the_entry_point_is_the_plugin():
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
-    assert declared == {"bankshot": "bankshot.oracle.pytest_plugin.hooks"}

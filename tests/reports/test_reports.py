@@ -23,7 +23,7 @@ from bankshot.oracle.judge import (  # all before one is patched, which others i
 )
 from bankshot.oracle.judge.case_run import EVERYTHING
 from bankshot.oracle.references import Expected, reference_registry
-from bankshot.oracle.reports.source_listing import ADDED, against_ideal, compact, listing
+from bankshot.oracle.reports.source_listing import ADDED
 from bankshot.oracle.reports.terminal import console
 from bankshot.oracle.workers import progress
 from bankshot.sim.run.counters import NAMES
@@ -455,36 +455,6 @@ def test_our_own_fault_is_called_that(world, monkeypatch, error):
     assert "internal error" in result.stderr
     assert "bug in bankshot" in result.stderr
     assert "Traceback" not in result.output
-
-
-# ---- listing -----------------------------------------------------------------------------------------
-
-
-def test_a_line_adds_its_sites_up():
-    lines = listing("a\nb\nc", [], 32)
-    assert [(line.number, line.text, line.counters) for line in lines] == [
-        (1, "a", None),
-        (2, "b", None),
-        (3, "c", None),
-    ]
-    sites = [
-        site("load", 0, 2, executions=10, active_lanes=320, shared_wavefronts=10, shared_ideal_wavefronts=10),
-        site("load", 1, 2, executions=6, active_lanes=64, shared_wavefronts=12, shared_ideal_wavefronts=6),
-    ]
-    line = listing("a\nb\nc", sites, 32)[1]
-    assert (line.counters["executions"], line.counters["shared_wavefronts"], line.lanes) == (10, 22, 384 / 512)
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0"), (9999, "9999"), (10_000, "10.0k"), (999_499, "999k"), (999_500, "1.00M"), (25_769_803_776, "25.8G")],
-)
-def test_compact(count, text):
-    assert compact(count) == text
-
-
-def test_against_ideal():
-    assert (against_ideal(0, 0), against_ideal(5, 5), against_ideal(30, 10)) == ("", "5", "30/10")
 
 
 # ---- for machines that check changes -----------------------------------------------------------------
