@@ -160,7 +160,7 @@ def _apply(row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], 
     converted = args
     if types != chosen.params:
         converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
-    return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, node.span, known)
+    return fold.builtin_call(row, converted, known, chosen.result or typed.NOTHING, node.span)
 
 
 # ---- value constructors --------------------------------------------------------------------------------

@@ -129,16 +129,12 @@ def constants(args: list[typed.Expr]) -> int:
     return list(map(type, args)).count(typed.Const)
 
 
-def builtin_call(
-    builtin: Builtin, args: list[typed.Expr], result: t.Type, span: Span, known: int | None = None
-) -> typed.Expr:
-    """Build a call of a builtin function or operator, with its arguments already converted. `known`: how many of them
-    are constants, if the caller has counted them.
+def builtin_call(builtin: Builtin, args: list[typed.Expr], known: int, result: t.Type, span: Span) -> typed.Expr:
+    """Build a call of a builtin function or operator, with its arguments already converted, of which `known` are
+    constants.
 
     Raises `WgslError`, also where the known arguments alone are an error (`x / 0`).
     """
-    if known is None:
-        known = constants(args)
     is_const = builtin.const and 0 < known == len(args)
     if not is_const and (not known or builtin.name not in CHECKS):
         return typed.BuiltinCall(result, span, builtin, args)
@@ -296,7 +292,7 @@ class Substitution:
             case typed.VarRef() | typed.ValueRef():
                 return type(expr)(self.type(expr.type), span, expr.var)
             case typed.BuiltinCall():
-                return builtin_call(expr.builtin, parts, expr.type, span)
+                return builtin_call(expr.builtin, parts, constants(parts), expr.type, span)
             case typed.Construct():
                 return construct(expr.type, parts, span)
             case typed.Convert():
@@ -326,4 +322,4 @@ class Substitution:
             target, value = parts
             assert isinstance(target.type, t.Reference)
             loaded = typed.Load(target.type.store, target.span, target)
-            builtin_call(stmt.builtin, [loaded, value], stmt.result, stmt.span)
+            builtin_call(stmt.builtin, [loaded, value], constants([value]), stmt.result, stmt.span)
