@@ -295,8 +295,13 @@ def test_a_test_file_runs_again_only_when_a_source_changes_of_which_it_runs_a_fu
     assert runs("third", used="ROW = 1\n")
 
 
-def test_named_mutants_still_have_their_texts():
-    assert len(named(ROOT)) >= 30
+@pytest.fixture(scope="module")
+def every_named():
+    return named(ROOT)
+
+
+def test_named_mutants_still_have_their_texts(every_named):
+    assert len(every_named) >= 30
 
 
 def test_equivalent_mutants_are_of_lines_that_exist():
@@ -356,15 +361,15 @@ def test_a_mutant_whose_tests_are_missing_was_not_run(tmp_path):
     assert ran == (BROKEN, "there is no test_b.py")
 
 
-def test_mutants_without_end_have_a_column_and_count():
-    results = [Result(m, "ir", state) for m, state in zip(named(ROOT), (KILLED, TIMEOUT, TIMEOUT, ALIVE), strict=False)]
+def test_mutants_without_end_have_a_column_and_count(every_named):
+    results = [Result(m, "ir", state) for m, state in zip(every_named, (KILLED, TIMEOUT, TIMEOUT, ALIVE), strict=False)]
     head, row, *_ = table(results).splitlines()
     assert [row[head.index(name) + len(name) - 1] for name in ("mutants", KILLED, TIMEOUT, ALIVE)] == list("4121")
     assert share(results) == pytest.approx(3 / 4)
 
 
-def test_equivalent_mutants_and_those_that_were_not_run_do_not_count():
-    mutants = named(ROOT)[:4]
+def test_equivalent_mutants_and_those_that_were_not_run_do_not_count(every_named):
+    mutants = every_named[:4]
     results = [Result(m, "ir", state) for m, state in zip(mutants, (KILLED, KILLED, ALIVE, BROKEN), strict=True)]
     assert share(results) == pytest.approx(2 / 3)
     key = next(iter(equivalents()))
