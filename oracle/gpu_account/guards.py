@@ -91,8 +91,7 @@ class _Search:
     def _works(self, statement: typed.Stmt) -> bool:
         if self._writes(statement) or any(self._expression_works(e) for e in typed.operands(statement)):
             return True
-        inner = [statement] if isinstance(statement, typed.Block) else typed.blocks(statement)
-        return any(self._block_works(block) for block in inner)
+        return any(self._block_works(block) for block in typed.blocks(statement))
 
     def _block_works(self, block: typed.Block) -> bool:
         return any(self._works(statement) for statement in block.body)

@@ -98,7 +98,7 @@ def _updates(block: typed.Block, variable: typed.Variable) -> Iterator[_Update]:
         if update is not None and _root(update.target) is variable and isinstance(_stored(update.target), t.Scalar):
             yield update
             continue
-        for inner in (stmt,) if isinstance(stmt, typed.Block) else typed.blocks(stmt):
+        for inner in typed.blocks(stmt):
             yield from _updates(inner, variable)
 
 
@@ -189,7 +189,7 @@ def _in_block(
                 made += [Replacement(start, start, "atomicLoad(&"), Replacement(end, end, ")")]
                 seen += 1
         if update is None or not isinstance(stmt, typed.If):
-            for inner in (stmt,) if isinstance(stmt, typed.Block) else typed.blocks(stmt):
+            for inner in typed.blocks(stmt):
                 more, count = _in_block(source, inner, variable, updates)
                 made += more
                 seen += count

@@ -144,15 +144,11 @@ def _path(block: typed.Block, span: Span) -> Path:
     """Return the path to the innermost statement that contains a span."""
     for index, stmt in enumerate(block.body):
         if stmt.span.start <= span.start and span.end <= stmt.span.end:
-            for inner in _inner(stmt):
+            for inner in typed.blocks(stmt):
                 if inner.span.start <= span.start and span.end <= inner.span.end and (rest := _path(inner, span)):
                     return ((block, index), *rest)
             return ((block, index),)
     return ()
-
-
-def _inner(stmt: typed.Stmt) -> tuple[typed.Block, ...]:
-    return (stmt,) if isinstance(stmt, typed.Block) else typed.blocks(stmt)
 
 
 def _calls(caller: typed.Function, callee: typed.Function) -> Iterator[Path]:

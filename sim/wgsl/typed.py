@@ -365,23 +365,24 @@ def operands(stmt: Stmt) -> tuple[Expr, ...]:
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
-    """List the blocks directly within a statement."""
-    match stmt:
-        case If():
-            return (stmt.then,) if stmt.orelse is None else (stmt.then, stmt.orelse)
-        case Switch():
-            return tuple(case.body for case in stmt.cases)
-        case Loop():
-            return (stmt.body,) if stmt.continuing is None else (stmt.body, stmt.continuing)
-        case _:
-            return ()
+    """List the blocks directly within a statement; a block is within itself."""
+    listed = _BLOCKS.get(type(stmt))
+    return () if listed is None else listed(stmt)
+
+
+_BLOCKS: dict[type[Stmt], Callable[[Any], tuple[Block, ...]]] = {
+    Block: lambda stmt: (stmt,),
+    If: lambda stmt: (stmt.then,) if stmt.orelse is None else (stmt.then, stmt.orelse),
+    Switch: lambda stmt: tuple(case.body for case in stmt.cases),
+    Loop: lambda stmt: (stmt.body,) if stmt.continuing is None else (stmt.body, stmt.continuing),
+}
 
 
 def statements(block: Block) -> Iterator[Stmt]:
     """Iterate over the statements of a block, at any depth, outer ones first."""
     for stmt in block.body:
         yield stmt
-        for inner in (stmt,) if isinstance(stmt, Block) else blocks(stmt):
+        for inner in blocks(stmt):
             yield from statements(inner)
 
 

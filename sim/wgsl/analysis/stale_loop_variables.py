@@ -34,7 +34,7 @@ def _declared(block: typed.Block, in_loop: bool, loop: typed.Loop | None = None)
             walk.rest(block.body[number + 1 :], loop)
             if walk.found:
                 yield stmt.var
-        for inner in (stmt,) if isinstance(stmt, typed.Block) else typed.blocks(stmt):
+        for inner in typed.blocks(stmt):
             is_loop = isinstance(stmt, typed.Loop)
             yield from _declared(inner, in_loop or is_loop, stmt if is_loop and inner is stmt.body else None)
 
