@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import field
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,10 +34,11 @@ class Source:
     text: str
     name: str = "shader.wgsl"
     origin: list[tuple[str, int]] | None = None
-    _starts: list[int] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        self._starts = [0, *(found.end() for found in _LINE_BREAK.finditer(self.text))]
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The offsets of the lines. Few modules have an error, and need them."""
+        return [0, *(found.end() for found in _LINE_BREAK.finditer(self.text))]
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {len(self.text)} characters)"

@@ -58,11 +58,16 @@ def preprocess(
     without `#` lines is returned unchanged if there are no `defines`. Raises `WgslError` with spans in the original
     file.
     """
-    if not defines and not any(line.lstrip().startswith("#") for line in Source(text).lines()):
+    if not defines and not _has_directives(text):
         return Source(text, name)
     run = _Preprocessor(name, defines or {}, [Path(directory) for directory in include_dirs])
     run.file(text, name, None if base_dir is None else Path(base_dir))
     return Source("".join(run.output), name, run.origin)
+
+
+def _has_directives(text: str) -> bool:
+    """Whether there are `#` lines."""
+    return "#" in text and any(line.lstrip().startswith("#") for line in Source(text).lines())
 
 
 def macro_text(name: str, value: str | int | float | bool) -> str:

@@ -60,14 +60,13 @@ WORD = rf"[^0-9{_NO_LETTER}][^{_NO_LETTER}]*+"
 
 _TOKEN = re.compile(
     rf"""
-    (?:[{_BLANKS}]++|//[^{LINE_BREAKS}]*+)*+
+    [{_BLANKS}]*+
     (?:
       (?P<word>{WORD})
     | (?P<symbol>
-        <<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||->|\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=
-      | [-&@!\[\]{{}}:,=><%+|();*~^]
+        [@\[\]{{}}:,;()~] | [=!*%^]=? | <<?=? | >>?=? | &[&=]? | \|[|=]? | \+[+=]? | -[-=>]?
       | \.(?![0-9])
-      | /(?!\*)
+      | /(?![/*])=?
       )
     | (?P<integer>(?:0|[1-9][0-9]*)[iufh]?(?![\w.]))
     | (?P<number>
@@ -78,6 +77,7 @@ _TOKEN = re.compile(
       | 0[xX][0-9a-fA-F]+[iu]?
       | (?:0|[1-9][0-9]*)[iufh]?
       )
+    | (?P<line_comment>//[^{LINE_BREAKS}]*+)
     | (?P<comment>/\*)
     | (?P<end>\Z)
     | (?P<illegal>.)
@@ -147,6 +147,8 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
                         kind = kinds[word] = _word_kind(word, Span(source, start, position), errors, before)
                 elif group == "symbol":
                     kind = kinds[word] = word
+                elif group == "line_comment":
+                    continue
                 elif group == "comment":
                     position = _comment_end(source, start, errors)
                     break
