@@ -27,6 +27,7 @@ _MULTIPLICATIVE = frozenset("*/%")
 _INFIX = _BITWISE | _SHORT_CIRCUIT | _COMPARISONS | _SHIFTS | _ADDITIVE | _MULTIPLICATIVE
 _LOOSE = _SHORT_CIRCUIT | _COMPARISONS | _BITWISE
 _PREFIX = frozenset(["-", "!", "~", "*", "&", "--", "&&"])
+_POSTFIX = frozenset("[.")
 
 
 class ExpressionParser(Cursor):
@@ -109,37 +110,37 @@ class ExpressionParser(Cursor):
 
     def operand(self) -> tree.Expr:
         """unary_expression : ( '-' | '!' | '~' | '*' | '&' ) * singular_expression"""
-        if self.token.kind not in _PREFIX:
-            return self.singular()
+        if self.token.kind in _PREFIX:
+            return self.prefixed()
+        node = self.primary()
+        return self.part_of(node) if self.token.kind in _POSTFIX else node
+
+    def prefixed(self) -> tree.Expr:
+        """( '-' | '!' | '~' | '*' | '&' ) + singular_expression"""
         prefixes: list[Token] = []
         while self.token.kind in _PREFIX:
             if len(self.token.kind) == 2:
                 self.split()
             prefixes.append(self.advance())
-        node = self.singular()
+        node = self.operand()
         for prefix in reversed(prefixes):
             node = tree.Unary(self.span_from(prefix.start), prefix.kind, node)
         return node
 
-    def singular(self) -> tree.Expr:
-        """singular_expression : primary_expression ( '[' expression ']' | '.' member_ident ) *"""
-        start = self.token.start
-        node = self.primary()
-        while True:
-            kind = self.token.kind
-            if kind == "[":
-                self.advance()
+    def part_of(self, node: tree.Expr) -> tree.Expr:
+        """singular_expression : primary_expression ( '[' expression ']' | '.' member_ident ) *, after the primary"""
+        start = node.span.start
+        while self.token.kind in _POSTFIX:
+            if self.advance().kind == "[":
                 index = self.expression()
                 self.expect("]", "after the index")
                 node = tree.Index(self.span_from(start), node, index)
-            elif kind == ".":
-                self.advance()
+            else:
                 name = self.name("a member or swizzle")
                 if self.token.kind == "(":
                     raise self._method(node, name)
                 node = tree.Member(self.span_from(start), node, name.text, self.span_of(name))
-            else:
-                return node
+        return node
 
     def primary(self) -> tree.Expr:
         """primary_expression : template_elaborated_ident | call_phrase | literal | '(' expression ')'"""
