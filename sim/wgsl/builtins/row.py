@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from ...fast_dataclass import frozen
 from .accuracy import Accuracy
 from .signature import Signature, parse
@@ -42,7 +44,7 @@ class Builtin:
     nonuniform_result: bool = False
     accuracy: Accuracy | None = None
 
-    @property
+    @cached_property
     def overloads(self) -> tuple[Signature, ...]:
         """The parsed signatures."""
         return tuple(parse(text) for text in self.signatures)

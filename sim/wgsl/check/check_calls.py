@@ -6,7 +6,7 @@ and "Value Constructor Built-in Functions".
 
 from __future__ import annotations
 
-from operator import attrgetter
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ...fast_dataclass import frozen
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 MAX_ARRAY_CONSTRUCTOR = 65535  # spec, "Limits", requires at least 2047; tables of 2048 entries are in use
 
 _UNARY_ROWS = {"-": "unary -", "!": "!", "~": "~"}
-_TYPE = attrgetter("type")
 _INFERRING = ("vec", "mat", "array")  # generators whose template arguments a constructor infers
 
 
@@ -141,6 +140,7 @@ def _builtin_argument(e: Expressions, row: Builtin, i: int, arg: tree.Expr) -> t
     return e.load(made)
 
 
+@cache
 def _takes_pointer(row: Builtin, i: int) -> bool:
     """Whether an argument must be a pointer in every overload that has it."""
     params = [s.params[i] for s in row.overloads if i < len(s.params)]
@@ -149,7 +149,7 @@ def _takes_pointer(row: Builtin, i: int) -> bool:
 
 def _apply(row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], node: tree.Node) -> typed.Expr:
     known = fold.constants(args)
-    types, all_const = tuple(map(_TYPE, args)), row.const and known == len(args)
+    types, all_const = tuple([arg.type for arg in args]), row.const and known == len(args)
     chosen = overloads.find(row, templates, types, all_const)
     if chosen is None:
         chosen = overloads.resolve(row, templates, types, node.op_span, [a.span for a in args], all_const=all_const)

@@ -191,9 +191,9 @@ class _Numbers:
             raise Crash(f"there is no scalar operation '{op}'", self.span)
         if op.startswith("select_") and isinstance(args[2], bool):
             return args[1] if args[2] else args[0]
-        wrong = next((arg for arg in args if isinstance(arg, WgslError)), None)
-        if wrong is not None:
-            return wrong
+        for arg in args:
+            if isinstance(arg, WgslError):
+                return arg
         boxed = [_BOX[kind](arg) for kind, arg in zip(row.args, args, strict=True)]
         try:
             with np.errstate(all="ignore"):

@@ -126,7 +126,11 @@ def _pointer_hint(text: str, from_: t.Pointer, to: t.Type) -> str | None:
 
 def constants(args: list[typed.Expr]) -> int:
     """Return how many of these are constants."""
-    return list(map(type, args)).count(typed.Const)
+    count = 0
+    for arg in args:
+        if type(arg) is typed.Const:
+            count += 1
+    return count
 
 
 def builtin_call(builtin: Builtin, args: list[typed.Expr], known: int, result: t.Type, span: Span) -> typed.Expr:
