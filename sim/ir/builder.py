@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..fast_dataclass import entity
 from ..scalar import OPS
 from ..wgsl.source import Span
 from . import ir
@@ -31,8 +32,15 @@ from .ranges import within
 from .register_bits import from_bits, to_bits
 from .simplify import simplify
 
-Version = tuple[int, Region]  # the last write of a slot: its number, and the region it was made in
 Identity = Callable[[str, tuple[Value, ...]], Value | None]
+
+
+@entity(slots=True)
+class _Version:
+    """What a slot holds since its last write, which was in `region`; `value`: that, where it is known."""
+
+    region: Region
+    value: Value | None = None
 
 
 class Builder:
@@ -56,11 +64,11 @@ class Builder:
         self._identity = identity
         self._extends = False
         self._last_id = 0
+        self._sources: dict[tuple[str, str, Any], Value] = {}
         self._known: defaultdict[Region, dict[Any, Value]] = defaultdict(dict)  # in a region, by what they compute
         self._counts: dict[Region, Count] = {}
-        self._versions: dict[Slot, Version] = {}
-        self._changes: list[tuple[Slot, Version | None]] = []  # all so far, with the version before
-        self._version = 0
+        self._versions: dict[Slot, _Version] = {}
+        self._changes: list[tuple[Slot, _Version | None]] = []  # all so far, with the version before
 
     @classmethod
     def extending(cls, other: Builder, identity: Identity | None = None) -> Builder:
@@ -80,13 +88,13 @@ class Builder:
     # ---- values ----
 
     def const(self, kind: str, value: float) -> Value:
-        return self._value("const", (), kind, self.root, to_bits(kind, value))
+        return self._source("const", kind, to_bits(kind, value))
 
     def input(self, name: str) -> Value:
-        return self._value("input", (), "u32", self.root, name)
+        return self._source("input", "u32", name)
 
     def length(self, access: int) -> Value:
-        return self._value("length", (), "u32", self.root, access)
+        return self._source("length", "u32", access)
 
     def op(self, name: str, *args: Value) -> Value:
         """Return the result of scalar operation `name`: folded, simplified, an earlier equal value, or a new one."""
@@ -105,7 +113,7 @@ class Builder:
         return self._value(name, args, OPS[name].result, self._home(args)) if simpler is None else simpler
 
     def _folded(self, name: str, args: tuple[Value, ...]) -> Value:
-        return self._value("const", (), OPS[name].result, self.root, _fold(name, *[a.imm for a in args]))
+        return self._source("const", OPS[name].result, _fold(name, *[a.imm for a in args]))
 
     def computed(self, name: str, *args: Value) -> Value:
         """Return the result of scalar operation `name` as computed at run time, without folding or simplification."""
@@ -116,7 +124,7 @@ class Builder:
         if value.kind == kind:
             return value
         if value.op == "const":
-            return self._value("const", (), kind, self.root, value.imm)
+            return self._source("const", kind, value.imm)
         home = self.here if self._extends else value.region
         return self._value("bits", (value,), kind, home)
 
@@ -136,17 +144,25 @@ class Builder:
         home.items.append(ir.Load(results, access, address, site))
         return results
 
-    def _value(self, op: str, args: tuple[Value, ...], kind: str, home: Region, imm: Any = None) -> Value:
-        key = (op, args, imm, kind)
+    def _source(self, op: str, kind: str, imm: Any) -> Value:
+        """Return a value that does not depend on others. It is computed before everything else."""
+        key = op, kind, imm
+        value = self._sources.get(key) if self._numbers else None
+        if value is None:
+            value = self._sources[key] = self._new(op, (), kind, self.root, imm)
+            if self._extends:
+                self.root.items.insert(0, value)
+            else:
+                self.root.items.append(value)
+        return value
+
+    def _value(self, op: str, args: tuple[Value, ...], kind: str, home: Region) -> Value:
+        key = op, args, kind
         if self._numbers and (found := self._find(key, home)) is not None:
             return found
-        self._last_id += 1
         self.operations.add(op)
-        value = self._known[home][key] = Value(op, args, kind, home, imm, self._last_id, False, self.span)
-        if self._extends and home is self.root and not args:
-            home.items.insert(0, value)
-        else:
-            home.items.append(value)
+        value = self._known[home][key] = self._new(op, args, kind, home)
+        home.items.append(value)
         return value
 
     def _new(self, op: str, args: tuple[Value, ...], kind: str, home: Region, imm: Any = None) -> Value:
@@ -166,6 +182,15 @@ class Builder:
             if value is not None and (limit is None or value.id <= limit):
                 return value
         return None
+
+    def _reaches(self, value: Value, region: Region) -> bool:
+        """Whether a value that is known in `region` is computed wherever `here` runs."""
+        here, limit = self.here, None
+        while here is not region and not self._extends:
+            if here.parent is None:
+                return False
+            limit, here = here.hidden_after, here.parent
+        return limit is None or value.id <= limit
 
     def _home(self, args: Iterable[Value]) -> Region:
         """The region to compute a value of these arguments in: outside every loop that does not change it."""
@@ -205,13 +230,11 @@ class Builder:
 
     def get(self, slot: Slot) -> Value:
         """Return the value of a slot since its last write, read once. The slot must have been written before."""
-        version, region = self._versions[slot]
-        key = ("get", slot, version)
-        found = self._find(key, region)
-        if found is None:
-            found = self._known[region][key] = self._new("get", (), slot.kind, region, slot)
-            region.items.append(found)
-        return found
+        version = self._versions[slot]
+        if version.value is None or not self._reaches(version.value, version.region):
+            version.value = self._new("get", (), slot.kind, version.region, slot)
+            version.region.items.append(version.value)
+        return version.value
 
     def read(self, slot: Slot) -> Value:
         """Read a slot here, whatever was read or written before."""
@@ -221,9 +244,7 @@ class Builder:
 
     def set(self, slot: Slot, value: Value) -> None:
         self.here.items.append(Set(slot, value, self.span))
-        self._change(slot)
-        if self._forwards:
-            self._known[self.here]["get", slot, self._version] = value
+        self._change(slot, value if self._forwards else None)
 
     def pick(self, block: Block, index: Value) -> Value:
         """Read the scalar of a block whose number is known at run time; a number past the last reads the last."""
@@ -244,11 +265,10 @@ class Builder:
         for slot in slots:
             self._change(slot)
 
-    def _change(self, slot: Slot) -> None:
+    def _change(self, slot: Slot, value: Value | None = None) -> None:
         versions = self._versions
-        self._version += 1
         self._changes.append((slot, versions.get(slot)))
-        versions[slot] = (self._version, self.here)
+        versions[slot] = _Version(self.here, value)
 
     @property
     def changes(self) -> int:
