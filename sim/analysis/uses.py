@@ -65,10 +65,10 @@ def split(address: Value | None, passes: Passes = ALL) -> Address:
 class Uses:
     """What a program uses.
 
-    `count`: how often each needed value is used. `in_all_lanes`: the values needed in every lane. `slots`: the
-    variables that are read. `copies`: reads of a variable that outlive the value read, and so need a copy.
-    `addresses`: values that are the per-lane part of an address in a loop that does not change them. `passes`: the
-    passes that are on.
+    `count`: how often each needed value is used, without constants, which nothing computes. `in_all_lanes`: the uniform
+    values needed in every lane. `slots`: the variables that are read. `copies`: reads of a variable that outlive the
+    value read, and so need a copy. `addresses`: values that are the per-lane part of an address in a loop that does not
+    change them. `loops`: whether there are loops. `passes`: the passes that are on.
     """
 
     passes: Passes = ALL
@@ -77,6 +77,7 @@ class Uses:
     slots: set[Slot] = field(default_factory=set[Slot])
     copies: set[Value] = field(default_factory=set[Value])
     addresses: set[Value] = field(default_factory=set[Value])
+    loops: bool = False
 
 
 def _written(item: ir.Memory | ir.Note) -> list[Value]:
@@ -151,7 +152,7 @@ def count_uses(
 
 def find_copies(uses: Uses, body: Region, uniformity: Uniformity) -> None:
     """Add `copies` and `addresses` to uses that are counted."""
-    if uses.slots or any(region.loop for region in ir.regions_of(body)):  # else no variable is read, and nothing twice
+    if uses.slots or uses.loops:  # else no variable is read, and nothing twice
         _Order(uses, uniformity).find_copies(body)
 
 
@@ -215,6 +216,7 @@ class _Marker:
                 self.region(then)
                 self.region(orelse)
             case ir.Loop():
+                self._uses.loops = True
                 for region in (item.header, item.body, item.continuing):
                     self.region(region)
                 for condition in (item.condition, item.break_if):
@@ -231,15 +233,17 @@ class _Marker:
             self.need(value, everywhere)
 
     def need(self, value: Value, everywhere: bool) -> None:
-        count, everywhere_needed = self._uses.count, self._uses.in_all_lanes
+        count, in_all_lanes = self._uses.count, self._uses.in_all_lanes
         waiting = [(value, everywhere)]  # chains of values may be longer than the call stack
         while waiting:
             value, everywhere = waiting.pop()
             while value.op == "bits":  # as in `base`
                 value = value.args[0]
+            if value.op == "const":
+                continue
             count[value] = times = count.get(value, 0) + 1
-            if everywhere:
-                everywhere_needed.add(value)
+            if everywhere and value.uniform:
+                in_all_lanes.add(value)
             if times > 1:
                 continue
             if value.args:
