@@ -19,19 +19,24 @@ def rewrite_blocks(code: Code, rewrite: Callable[[list[Ins]], list[Ins]]) -> Non
     """Replace each basic block by what `rewrite` returns for it."""
     starts = {label.position for _, label in code.jumps} | {start for start, _ in code.loops}
     pieces: Pieces = []
-    in_block = False  # whether the last piece is a block
+    blocks: list[int] = []  # the numbers of the pieces that are basic blocks
+    in_block = False  # whether the last piece is one
     for position, ins in enumerate(code.instructions):
-        movable = _is_movable(ins)
+        movable = ins.op >= op.SCALAR or ins.op in _MOVABLE
         if movable and in_block and position not in starts:
             pieces[-1][1].append(ins)
-        else:
-            pieces.append((position, [ins]))
+            continue
+        if movable:
+            blocks.append(len(pieces))
+        pieces.append((position, [ins]))
         in_block = movable
-    replace(code, [(at, rewrite(piece) if _is_movable(piece[0]) else piece) for at, piece in pieces])
-
-
-def _is_movable(ins: Ins) -> bool:
-    return ins.op >= op.SCALAR or ins.op in _MOVABLE
+    changed = False
+    for number in blocks:
+        position, block = pieces[number]
+        if (made := rewrite(block)) != block:
+            pieces[number], changed = (position, made), True
+    if changed:
+        replace(code, pieces)
 
 
 def replace(code: Code, pieces: Pieces) -> None:

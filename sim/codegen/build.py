@@ -270,14 +270,14 @@ def _finish(
             shorten(code)
     for position, label in code.jumps:
         code.instructions[position].a = label.position
-    encoded, rows = assemble(code, len(operands.inputs) + len(operands.constants), "rows" in passes)
+    encoded, rows = assemble(code, operands.fixed_rows, "rows" in passes)
     offsets, size = _shared_offsets(pipeline, shadows)
     note_costs(encoded)
     return Program(
         encoded,
         rows,
-        operands.inputs,
-        operands.constants,
+        {name: reg.row for name, reg in operands.inputs.items()},
+        {bits: reg.row for bits, reg in operands.constants.items()},
         lowered.accesses,
         lowered.sites.rows,
         tables.block_sites,

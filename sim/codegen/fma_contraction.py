@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TypeGuard
 
 from ..analysis.uses import Uses, base
 from ..ir import ir
@@ -33,13 +32,15 @@ def has_products(lowered: Lowered) -> bool:
 
 def contract(lowered: Lowered, uses: Uses) -> None:
     """Fuse every product that only sums use with these sums."""
-    added = _times_added((item for item in ir.items_of(lowered.body) if _is_sum(item, uses)), uses)
+    sums = _sums(lowered.body, uses)
+    added = _times_added(sums, uses)
     if not added:
         return
     lowered.builder = builder = Builder.extending(lowered.builder)
-    for region in ir.regions_of(lowered.body):
+    to_fuse, concerned = set(sums), {value.region for value in sums}
+    for region in filter(concerned.__contains__, ir.regions_of(lowered.body)):
         for item in builder.rewrite(region):
-            if _is_sum(item, uses):
+            if isinstance(item, Value) and item in to_fuse:
                 _fuse(item, added, uses, builder)
             builder.append(item)
 
@@ -47,7 +48,7 @@ def contract(lowered: Lowered, uses: Uses) -> None:
 def combine(body: Region, uses: Uses) -> None:
     """Make one instruction of each f32 product and the only sum that uses it, unless a sign changes; `uses` stays
     true."""
-    sums = [item for item in ir.items_of(body) if _is_sum(item, uses)]
+    sums = _sums(body, uses)
     added = _times_added(sums, uses)
     for value in sums:
         if value.op != "add_f32":
@@ -61,9 +62,10 @@ def combine(body: Region, uses: Uses) -> None:
                 break
 
 
-def _is_sum(item: ir.Item, uses: Uses) -> TypeGuard[Value]:
-    """Whether an item is a sum or difference that is needed."""
-    return isinstance(item, Value) and item.op in SUMS and item in uses.count
+def _sums(body: Region, uses: Uses) -> list[Value]:
+    """Return the sums and differences that are needed."""
+    values = (item for region in ir.regions_of(body) for item in region.items if isinstance(item, Value))
+    return [value for value in values if value.op in SUMS and value in uses.count]
 
 
 def _times_added(sums: Iterable[Value], uses: Uses) -> Counter[Value]:

@@ -17,16 +17,15 @@ _WORKGROUP_ID = ("group_x", "group_y", "group_z")  # three rows that the machine
 
 
 class Operands:
-    """Operands of the instructions of `code`. `inputs` and `constants`: their rows, by name and by bits."""
+    """Operands of the instructions of `code`. `inputs` and `constants`: their registers, by name and by bits."""
 
     def __init__(self, code: Code, uses: Uses, accesses: list[Access], workgroups_per_batch: int) -> None:
         self.code = code
         self.uses = uses
         self.accesses = accesses
         self.workgroups_per_batch = workgroups_per_batch
-        self.inputs: dict[str, int] = {}
-        self.constants: dict[int, int] = {}
-        self._rows: dict[int, Reg] = {}
+        self.inputs: dict[str, Reg] = {}
+        self.constants: dict[int, Reg] = {}
         self._in_lane0: dict[Value, Reg] = {}
         self._in_all_lanes: dict[Value, Reg] = {}
         self._slots: dict[Slot, Reg] = {}
@@ -38,21 +37,22 @@ class Operands:
 
     # ---- registers ----
 
-    def _row(self, number: int) -> Reg:
-        row = self._rows.get(number)
-        if row is None:
-            row = self._rows[number] = Reg(row=number, fixed=True)
-        return row
+    @property
+    def fixed_rows(self) -> int:
+        """The number of rows of inputs and constants, which come before all others."""
+        return len(self.inputs) + len(self.constants)
 
     def input(self, name: str) -> Reg:
-        if name not in self.inputs:
-            self.inputs[name] = len(self.inputs) + len(self.constants)
-        return self._row(self.inputs[name])
+        reg = self.inputs.get(name)
+        if reg is None:
+            reg = self.inputs[name] = Reg(row=self.fixed_rows, fixed=True)
+        return reg
 
     def constant(self, bits: int) -> Reg:
-        if bits not in self.constants:
-            self.constants[bits] = len(self.inputs) + len(self.constants)
-        return self._row(self.constants[bits])
+        reg = self.constants.get(bits)
+        if reg is None:
+            reg = self.constants[bits] = Reg(row=self.fixed_rows, fixed=True)
+        return reg
 
     def slot(self, slot: Slot) -> Reg:
         """The register of a variable. Variables that are indexed at run time have adjacent rows."""

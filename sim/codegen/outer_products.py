@@ -67,7 +67,7 @@ def _groups(block: list[Ins]) -> list[list[Ins]]:
     """Return groups of sums that can be computed at once: of one operation, and each into another register."""
     groups: list[list[Ins]] = [[]]
     for ins in block:
-        if _operation(ins) is not None and ins.dest is ins.c:
+        if ins.dest is ins.c and _operation(ins) is not None:
             same = bool(groups[-1]) and _operation(groups[-1][0]) == _operation(ins)
             if not same or any(ins.dest is other.dest for other in groups[-1]):
                 groups.append([])

@@ -116,11 +116,11 @@ def assemble(code: Code, first_row: int, shared: bool = True) -> tuple[NDArray[n
 
     `shared`: registers that are never live at once may have the same rows."""
     words: list[Any] = list(chain.from_iterable(map(attrgetter("op", *FIELDS), code.instructions)))
-    places = [place for place, word in enumerate(words) if type(word) is Reg]
+    places = [place for place, kind in enumerate(map(type, words)) if kind is Reg]
     top = _allocate(_live_ranges(code, words, places), first_row, shared)
     for place in places:
         reg = words[place]
-        words[place] = reg.row + (reg.of.row if reg.of else 0)
+        words[place] = reg.row + reg.of.row if reg.of else reg.row
     return np.array(words, np.int32).reshape(-1, _WORDS), top
 
 
