@@ -12,9 +12,13 @@ from .kernel_text import MicroBenchmark
 from .launch_costs import launch_costs
 from .mixed_work import mixed_work
 from .software_adapters import software_adapters
+from .waits import waits
 from .workgroup_memory import workgroup_memory
 
-THEMES = (launch_costs, issue_rates, workgroup_memory, control_flow, atomic_rates, global_memory, mixed_work)
+THEMES = (
+    *(launch_costs, issue_rates, workgroup_memory, control_flow, atomic_rates, waits),
+    *(global_memory, mixed_work),
+)
 
 
 def micro_benchmarks(cores: int, scale: float = 1.0, *, software: bool = False) -> Iterator[MicroBenchmark]:
