@@ -95,8 +95,12 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "latency_local_store": ("a store to a copy that an access waits for", 7.0),
     "latency_local_scattered": ("", 100.0),
     "latency_workgroup_atomic": ("", 80.0),
-    "latency_storage_atomic": ("", 700.0),
+    "latency_workgroup_exchange": ("an exchange or a compare-exchange", 35.0),
+    "latency_storage_atomic": ("", 580.0),
+    "latency_storage_atomic_load": ("", 330.0),
     "latency_barrier": ("", 25.0),
+    "latency_storage_barrier": ("more for one that orders storage", 270.0),
+    "latency_stores_before_barrier": ("more if it waits for stores", 320.0),
     "latency_subgroup": ("", 25.0),
     "latency_wavefront": ("each wavefront of a load after the first", 1.0),
     "latency_line": ("each line of a load after the first", 1.0),
@@ -422,10 +426,16 @@ def _dram(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 
 def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
-    """Return the cycles that the chain of a workgroup takes on average, and that of the longest one."""
+    """Return the cycles that the chain of a workgroup takes on average, and that of the longest one.
+
+    A barrier also waits until all subgroups have issued theirs.
+    """
     missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work.footprint, costs))
+    others = (work.subgroups - 1) * costs["issue_barrier"]
     mean, longest = (
-        sum([costs[_STEP[step]] * count for step, count in steps.items()]) + steps.get("storage_load", 0.0) * missed
+        sum([costs[_STEP[step]] * count for step, count in steps.items()])
+        + steps.get("storage_load", 0.0) * missed
+        + steps.get("barrier", 0.0) * others
         for steps in (work.chain, work.longest)
     )
     return mean, _larger(mean, longest)

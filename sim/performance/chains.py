@@ -9,7 +9,8 @@ compilers bound the iterations of each loop, and the check is a chain of its own
 Subgroups that wait for each other are in the same phase of the program: what loads a tile is over before what computes
 with it begins. A phase ends at a barrier, and where an outermost loop without barriers begins or ends, unless it has
 neither accessed memory nor looped. A region that several phases share has costs for each. The check of an iteration
-runs beside the first of them, as a barrier waits for it.
+runs beside the first of them, as a barrier waits for it. A region also has costs apart for what follows a jump out of
+it, which fewer invocations may execute.
 """
 
 from __future__ import annotations
@@ -68,13 +69,13 @@ class Moment:
 
 @entity
 class RegionCosts:
-    """The costs of one execution of a region in one phase, without the regions inside it.
+    """The costs of one execution of a region in one phase, without the regions inside it; up to a jump, or after one.
 
     `issued`: instructions by class. `chain`: steps by kind. `blocks`: its basic blocks, by their number in the program.
     `iterates`: it is the body of a loop. `counted_by`: where a part of a loop has no basic blocks of its own, another
-    part that is executed as often; for later phases of a region, the first. `repeats`: it is a part of a loop.
-    `software`: what a software adapter executes, with accesses by words and functions by name. `phase`: its number in
-    the program. `sites`: the numbers of those that access memory.
+    part that is executed as often; for later phases, the part of the region that has the blocks. `repeats`: it is a
+    part of a loop. `software`: what a software adapter executes, with accesses by words and functions by name. `phase`:
+    its number in the program. `sites`: the numbers of those that access memory.
     """
 
     parent: RegionCosts | None
@@ -129,7 +130,9 @@ class _Walk:
         self._variables = slots_of(array for array in arrays if not array.copied)
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
+        self._leaving = _leaving(lowered.body)
         self._phases = _Phases()
+        self._stored = False  # to storage, since the last barrier that orders it
         self.found: list[RegionCosts] = []
 
     def region(
@@ -144,26 +147,32 @@ class _Walk:
     ) -> Moment:
         """Walk a region that begins at `start`. Returns when it ends. `issues`: when its instructions may issue, where
         they need nothing of what comes before."""
-        first = costs = RegionCosts(
+        counting = costs = RegionCosts(
             parent, iterates=iterates, repeats=repeats, software=Counter(loop=int(iterates)), phase=self._phases.current
         )
         self.found.append(costs)
-        inside: Counter[str] = Counter()  # steps of the regions inside, in this phase
+        inside: Counter[str] = Counter()  # steps of the regions inside, in this part
         begun = end = start
         now = start if issues is None else issues
+        left = False  # by jumps, since the last basic block
         for item in region.items:
+            counts_anew = left and isinstance(item, ir.Count)
+            if counts_anew or costs.phase != self._phases.current:
+                _close(costs, begun, end, inside)
+                begun, inside = end, Counter[str]()
+                counted_by = None if counts_anew else counting
+                costs = RegionCosts(parent, repeats=repeats, counted_by=counted_by, phase=self._phases.current)
+                self.found.append(costs)
+                if counts_anew:
+                    counting, left = costs, False
             if isinstance(item, ir.If | ir.Loop | ir.Scope):
                 begin, now = self._construct(item, costs, now, end)
                 inside.update(now.since(begin))
+                left |= id(item) in self._leaving
             else:
                 now, done = self._item(item, costs, now, end)
                 end = max(end, done, key=_CYCLES)
             end = max(end, now, key=_CYCLES)
-            if costs.phase != self._phases.current:
-                _close(costs, begun, end, inside)
-                begun, inside = end, Counter[str]()
-                costs = RegionCosts(parent, repeats=repeats, counted_by=first, phase=self._phases.current)
-                self.found.append(costs)
         _close(costs, begun, end, inside)
         return end
 
@@ -190,7 +199,14 @@ class _Walk:
                 continuing = len(self.found)
                 now = self.region(item.continuing, costs, now, repeats=True, issues=checked)
                 self._share_counts(self.found[body], self.found[continuing])
-                _take_a_check(*(self.found[part] for part in (header, body, continuing)))
+                _take_a_check(
+                    [
+                        part
+                        for parts in (self.found[header:continuing], self.found[continuing:])
+                        for part in parts
+                        if part.parent is costs and part.phase == parts[0].phase
+                    ]
+                )
                 self._phases.after_loop(waits)
                 return begin, now
 
@@ -238,7 +254,7 @@ class _Walk:
             case ir.Collective(results=results):
                 return now, self._issue(item, InstructionCost("subgroup", "subgroup"), results, costs, now)
             case ir.Barrier():
-                passed = max(end, now, key=_CYCLES)  # without barriers too, as a subgroup issues in order
+                passed = self._ordered(item, max(end, now, key=_CYCLES))  # a subgroup issues in order
                 costs.issued["barrier" if self._barriers else "branch"] += 1
                 if self._barriers:
                     costs.software["barrier"] += 1
@@ -248,6 +264,13 @@ class _Walk:
             case _:
                 pass
         return now, now
+
+    def _ordered(self, barrier: ir.Barrier, now: Moment) -> Moment:
+        """Return when the storage that a barrier orders is as it says, with one subgroup too."""
+        if barrier.kind == "workgroup":
+            return now
+        stored, self._stored = self._stored, False
+        return (now.after("stores_before_barrier") if stored else now).after("storage_barrier")
 
     def _filled_in(self, costs: RegionCosts) -> RegionCosts:
         """Return the region in which an array variable is filled: in a loop that of its declaration, otherwise the
@@ -276,6 +299,7 @@ class _Walk:
         if isinstance(item, ir.Load | ir.Store | ir.Atomic):
             costs.sites.append(item.site)
             self._phases.busy = True
+            self._stored |= cost.issued == "storage_store" or cost.step == "storage_atomic"
         costs.issued[cost.issued] += cost.times
         for kind, times in executed_in_software(item, cost):
             costs.software[kind] += times
@@ -309,11 +333,32 @@ def _close(costs: RegionCosts, start: Moment, end: Moment, inside: Counter[str])
     costs.chain = chain
 
 
-def _take_a_check(header: RegionCosts, body: RegionCosts, continuing: RegionCosts) -> None:
+def _take_a_check(parts: Sequence[RegionCosts]) -> None:
     """Make an iteration take the time of its check, if the first phase of its parts is shorter."""
-    missing = 1 - sum(_length(part.chain) for part in (header, body, continuing)) / STEPS["loop"]
+    missing = 1 - sum(_length(part.chain) for part in parts) / STEPS["loop"]
     if missing > 0:
+        body = next(part for part in parts if part.iterates)
         body.chain = {**body.chain, "loop": missing}
+
+
+def _leaving(body: ir.Region) -> frozenset[int]:
+    """Return the identities of constructs with jumps out of them: fewer invocations may execute what follows."""
+    found = set[int]()
+
+    def left(construct: ir.If | ir.Loop | ir.Scope) -> set[int]:
+        """Return the identities of what jumps inside a construct leave, besides itself."""
+        inside = [item for region in ir.regions(construct) for item in region.items]
+        nodes = {id(item.target.node) for item in inside if isinstance(item, ir.Jump)}
+        nodes = nodes.union(*(left(item) for item in inside if isinstance(item, ir.If | ir.Loop | ir.Scope)))
+        nodes.discard(id(construct))
+        if nodes:
+            found.add(id(construct))
+        return nodes
+
+    for item in body.items:
+        if isinstance(item, ir.If | ir.Loop | ir.Scope):
+            left(item)
+    return frozenset(found)
 
 
 class _Phases:

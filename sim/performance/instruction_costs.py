@@ -11,7 +11,8 @@ from ..ir.lowered import Lowered
 from ..ir.sites import SourceSite
 
 # Steps of a chain, and the cycles that decide which chain is the longest. `loop`: the least that an iteration takes,
-# `issue`: an instruction that nothing waits for.
+# `issue`: an instruction that nothing waits for. A barrier that orders storage waits longer, and still longer for
+# stores before it.
 STEPS = {
     "alu": 4.5,
     "special": 20.0,
@@ -23,8 +24,12 @@ STEPS = {
     "local_store": 7.0,
     "local_scattered": 100.0,
     "workgroup_atomic": 80.0,
-    "storage_atomic": 700.0,
+    "workgroup_exchange": 35.0,
+    "storage_atomic": 580.0,
+    "storage_atomic_load": 330.0,
     "barrier": 25.0,
+    "storage_barrier": 270.0,
+    "stores_before_barrier": 320.0,
     "subgroup": 25.0,
     "issue": 1.0,
     "loop": 50.0,
@@ -64,6 +69,13 @@ _BIT_COUNTS = (
 )
 # Operations of the unit for comparisons, shifts and selections, which is half as wide as that for sums and products.
 _HALF_RATE = ("lt_", "le_", "gt_", "ge_", "eq_", "ne_", "select_", "min_", "max_", "clamp_", "shl_", "shr_")
+# Of atomic operations that take less time than others.
+_STEPS_OF_ATOMICS = {
+    ("storage_atomic", "load"): "storage_atomic_load",
+    ("workgroup_atomic", "load"): "workgroup_load",
+    ("workgroup_atomic", "exchange"): "workgroup_exchange",
+    ("workgroup_atomic", "compare"): "workgroup_exchange",
+}
 REDUCTIONS = ("add", "sub", "max", "min", "and", "or", "xor")
 PREFIX_SUMS = ("add", "sub")
 _PREFIX = 5  # steps of a prefix sum over a subgroup
@@ -152,7 +164,9 @@ def cost_of_atomic(item: ir.Atomic, sites: Sequence[SourceSite], *, used: bool) 
     something needs the results of sums at one address, a compiler makes prefix sums of the operands.
     """
     kind, operation = f"{_place(item, sites)}_atomic", item.op.partition("_")[0]
-    if operation not in REDUCTIONS or all(each.uniform for each in item.args):
+    if operation not in REDUCTIONS:
+        return InstructionCost(kind, _STEPS_OF_ATOMICS.get((kind, operation), kind))
+    if all(each.uniform for each in item.args):
         return InstructionCost(kind, kind)
     if used:
         at_one_place = operation in PREFIX_SUMS and (item.address is None or item.address.uniform)

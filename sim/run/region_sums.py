@@ -29,11 +29,13 @@ _SiteRows = dict[int, int]  # where the sum of the executions of this site is
 @frozen
 class ExecutedPhase:
     """What a dispatch executes in a phase, or in all. `issued`: instructions by class, of all subgroups. `chain`: steps
-    by kind, of a workgroup on average; `longest`: of the workgroup that takes the most. None has zeros."""
+    by kind, of a workgroup on average; `longest`: of the workgroup that takes the most; `steps`: of all subgroups that
+    execute them. None has zeros."""
 
     issued: dict[str, float]
     chain: dict[str, float]
     longest: dict[str, float]
+    steps: dict[str, float]
 
     @staticmethod
     def sum(phases: Sequence[ExecutedPhase]) -> ExecutedPhase:
@@ -44,6 +46,7 @@ class ExecutedPhase:
             issued=_sum(each.issued for each in phases),
             chain=_sum(each.chain for each in phases),
             longest=_sum(each.longest for each in phases),
+            steps=_sum(each.steps for each in phases),
         )
 
 
@@ -92,7 +95,7 @@ class RegionSums:
         total, mean, longest = sums.T.tolist()
         return Executed(
             phases=[
-                ExecutedPhase(_named(issued, total), _named(chain, mean), _named(chain, longest))
+                ExecutedPhase(_named(issued, total), _named(chain, mean), _named(chain, longest), _named(chain, total))
                 for issued, chain in self.phases
             ],
             shares=_shares([{site: total[row] for site, row in its.items()} for its in self.sites]),

@@ -55,7 +55,7 @@ def work_of(
         sample = sample_workgroups(dispatch, known.sampler, sharing, changed, executed_by_each)
     scale = grid / max(1, count)
     executed = known.sums.of(blocks, count, known.subgroups, dispatch.lanes, scale)
-    run = _CountedRun(device, rows, sample, scale, count * known.subgroups, known.lost_lines(sharing))
+    run = _CountedRun(device, rows, sample, scale, known.lost_lines(sharing))
     used = _used(dispatch, known.by_variable, run)
     footprint, reach, moves = _memory(used, grid)
     run = replace(run, kept=_kept(used, grid, device))
@@ -96,16 +96,15 @@ def _divided(figures: Mapping[str, float], sectors: Sequence[float]) -> list[dic
 
 @frozen
 class _CountedRun:
-    """What a run counted, as figures of a work. `scale`: workgroups of the grid to each that ran; `subgroups`:
-    those that ran; `lost`: the share of lines of arrays of function space that the cache of a core does not hold;
-    `shares`: of the executions of sites in several phases, by their numbers, those that count here; `kept`: of the
-    sectors of a buffer, those that the cache of a core keeps for later workgroups."""
+    """What a run counted, as figures of a work. `scale`: workgroups of the grid to each that ran; `lost`: the share of
+    lines of arrays of function space that the cache of a core does not hold; `shares`: of the executions of sites in
+    several phases, by their numbers, those that count here; `kept`: of the sectors of a buffer, those that the cache of
+    a core keeps for later workgroups."""
 
     device: Device
     rows: list[Site]
     sample: Sample
     scale: float
-    subgroups: int
     lost: float
     shares: Mapping[int, float] = field(default_factory=dict[int, float], hash=False)
     kept: Mapping[str | None, float] = field(default_factory=dict[str | None, float], hash=False)
@@ -164,7 +163,7 @@ class _CountedRun:
             "chain": _with_passes(executed.chain, passes),
             "longest": _with_passes(executed.longest, passes),
             "local_lines": self.lost * local,
-            "delayed": self._delayed(accesses.loads, executed.chain.get("storage_load", 0.0) * self.subgroups),
+            "delayed": self._delayed(accesses.loads, executed.steps.get("storage_load", 0.0) / self.scale),
         }
 
     def _passes(self, loads: Sequence[Access]) -> tuple[float, float]:
@@ -179,7 +178,8 @@ class _CountedRun:
         return max(0.0, wavefronts / max(1, requests) - 1), max(0.0, lines / max(1, asked) - 1)
 
     def _delayed(self, loads: Sequence[Access], steps: float) -> float:
-        """Return the share of the steps of chains, so many in all, that wait for a sector that misses the core's cache.
+        """Return the share of the steps of subgroups, so many in all, that wait for a sector that misses the core's
+        cache.
 
         Loads of one variable that are waited for together go through it together, and miss in turn; those of different
         variables miss at the same time.

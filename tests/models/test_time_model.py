@@ -77,6 +77,8 @@ def us(work: Work, **costs: float) -> float:
         ({"moved_again": 1e9, "reach": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
         ({"footprint": 1e9, "moved": 1e9}, {"dram_byte": 0.8}, 1e9 * 0.8 / CORES / 1000),
         ({"chain": {"alu": 100.0, "barrier": 2.0}}, {"latency_alu": 4.0, "latency_barrier": 50.0}, 500 / 1000),
+        ({"chain": {"barrier": 5.0}}, {"latency_barrier": 50.0, "issue_barrier": 8.0}, 5 * (50 + 8) / 1000),
+        ({"chain": {"barrier": 5.0}, "subgroups": 4}, {"issue_barrier": 8.0}, 5 * 3 * 8 / 1000),
         ({"chain": {"alu": 100.0}, "resident": 2}, {"latency_alu": 4.0}, 1.5 * 400 / 1000),
         ({"chain": {"alu": 100.0}, "longest": {"alu": 500.0}, "resident": 2}, {"latency_alu": 4.0}, 2000 / 1000),
         ({"chain": {"storage_load": 10.0}, "delayed": 0.5}, {"latency_storage_load": 40.0, "latency_l2": 200.0},

@@ -20,8 +20,8 @@ BODY
 """
 
 
-def costs(body: str, *, barriers: bool = True) -> list[RegionCosts]:
-    dispatch = dispatch_of(FRAME.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
+def costs(body: str, *, barriers: bool = True, frame: str = FRAME) -> list[RegionCosts]:
+    dispatch = dispatch_of(frame.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
     return region_costs(lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"}))), barriers=barriers)
 
 
@@ -46,6 +46,33 @@ def test_a_barrier_waits_for_what_was_stored_before() -> None:
     before, after = costs("t[i] = x[i]; workgroupBarrier(); y[i] = t[63u - i];")
     assert before.chain == {"storage_load": 1, "barrier": 1}
     assert after.chain == {"alu": 1, "workgroup_load": 1}  # the index is computed where the text has it
+
+
+@pytest.mark.parametrize("barriers", [True, False])
+def test_a_barrier_that_orders_storage_waits_for_stores_before_it(barriers: bool) -> None:
+    found = costs("y[i] = 1u; storageBarrier(); t[i] = 1u; storageBarrier(); y[i] = t[i];", barriers=barriers)
+    waited = [(each.chain.get("storage_barrier", 0), each.chain.get("stores_before_barrier", 0)) for each in found]
+    assert waited == ([(1, 1), (1, 0), (0, 0)] if barriers else [(2, 1)])
+
+
+@pytest.mark.parametrize(
+    ("operation", "step"),
+    [
+        ("atomicLoad(&y[i])", "storage_atomic_load"),
+        ("atomicMax(&y[i], 3u)", "storage_atomic"),
+        ("atomicExchange(&y[i], 3u)", "storage_atomic"),
+        ("atomicLoad(&t[i])", "workgroup_load"),
+        ("atomicMax(&t[i], 3u)", "workgroup_atomic"),
+        ("atomicExchange(&t[i], 3u)", "workgroup_exchange"),
+        ("atomicCompareExchangeWeak(&t[i], 3u, 4u).old_value", "workgroup_exchange"),
+    ],
+)
+def test_the_result_of_an_atomic_operation_is_waited_for(operation: str, step: str) -> None:
+    text = FRAME.replace("y: array<u32>", "y: array<atomic<u32>>").replace(
+        "t: array<u32, 64>", "t: array<atomic<u32>, 64>"
+    )
+    (whole,) = costs(f"atomicStore(&y[0], {operation} + 1u);", frame=text)
+    assert whole.chain == {step: 1, "alu": 1}
 
 
 def test_what_follows_a_barrier_that_is_left_out_still_waits_for_what_came_before() -> None:
@@ -321,3 +348,32 @@ def test_the_check_of_an_iteration_runs_beside_its_first_phase() -> None:
     (first,) = (each for each in found if each.iterates)
     header_and_counter = 2  # cycles to issue them
     assert first.chain == {"barrier": 1, "loop": pytest.approx((50 - 25 - header_and_counter) / 50)}
+
+
+def test_what_follows_a_return_is_counted_where_it_is_executed() -> None:
+    found = costs("if (i >= 9u) { return; } y[i] = x[i] * 3u;")
+    (check,) = (each for each in found if each.issued["comparison"])
+    (rest,) = (each for each in found if each.issued["storage_store"])
+    assert len(check.counted_blocks) == len(rest.counted_blocks) == 1
+    assert check.counted_blocks < rest.counted_blocks
+    assert check.parent is rest.parent
+    assert rest.chain["storage_load"] == 1
+    assert "storage_load" not in check.chain
+
+
+def test_what_follows_a_jump_out_of_a_loop_is_counted_with_the_loop() -> None:
+    found = costs("for (var k = 0u; k < 9u; k++) { if (x[k] == i) { break; } } y[i] = x[i] * 3u;")
+    (rest,) = (each for each in found if each.issued["storage_store"])
+    (first, *_) = (each for each in found if each.counted_blocks)
+    assert rest.counted_blocks == first.counted_blocks
+
+
+def test_a_loop_checks_once_if_jumps_divide_its_body() -> None:
+    found = costs("var a = 0u; for (var k = 0u; k < 9u; k++) { if (k == i) { continue; } a += k; } y[i] = a;")
+    (body,) = (each for each in found if each.iterates)
+    parts = [each for each in found if each.repeats]
+    assert len({tuple(each.counted_blocks) for each in parts}) == len(parts)
+    assert sum("loop" in each.chain for each in found) == 1
+    taken = sum(STEPS[step] * count for each in parts for step, count in each.chain.items())
+    assert taken == pytest.approx(STEPS["loop"])
+    assert "loop" in body.chain

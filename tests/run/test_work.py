@@ -96,6 +96,14 @@ def test_loads_of_one_variable_that_are_waited_for_together_miss_in_turn() -> No
     assert found.delayed == 1 / 4  # one of 8 loads misses, in one of 4 steps
 
 
+def test_an_iteration_waits_for_a_miss_though_other_subgroups_do_not_load() -> None:
+    """A subgroup of two loads a new line in each iteration, and a word of its own that stays in the cache."""
+    loop = "for (var k = 0u; k < 9u; k++) { sum += x[(g + 128u * k) % 4096u] * y[i]; }"
+    found = work(f"var sum = 0.0; if (i < 32u) {{ {loop} }} y[i + 2048u] = sum;", grid=1)
+    assert found.delayed == 1.0
+    assert found.longest["storage_load"] == 9
+
+
 def test_loads_of_different_variables_miss_at_the_same_time() -> None:
     both = "sum += x[w.x * 8u + k * 2u] + y[w.x * 8u + k * 2u];"
     found = work(f"var sum = 0.0; for (var k = 0u; k < 4u; k++) {{ {both} }} y[g] = sum;")
@@ -455,3 +463,11 @@ fn main(@builtin(global_invocation_id) g: vec3u, @builtin(workgroup_id) w: vec3u
     alike, first = every[0] / 2, every[1] - every[0] / 2  # nearly: the first workgroup enters its branch in both runs
     assert long.work.unevenness == pytest.approx(2 * first / (alike + first), rel=0.05)
     assert long.work.unevenness == pytest.approx(1.8, abs=0.1)
+
+
+def test_workgroups_that_return_early_issue_nothing_of_what_follows() -> None:
+    found = work("if (w.x > 0u) { return; } y[g] = exp(x[g]);")
+    assert found.issued["special"] == 2  # one workgroup of two subgroups
+    assert found.issued["storage_store"] == 2
+    assert found.longest["special"] == 1
+    assert found.chain["special"] == pytest.approx(1 / GRID)
