@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 
 from bankshot.sim.wgsl import typed
@@ -274,3 +276,17 @@ def test_what_fails_in_a_helper_is_told_there_alone():
     assert warning.span is not None
     assert warning.span.text == "workgroupBarrier()"
     assert ("under this condition", "data[0] == x") in told(warning)
+
+
+def test_of_two_arguments_that_are_not_uniform_the_first_is_told() -> None:
+    params = ", ".join(f"x{i}: u32" for i in range(6))
+    total = " + ".join(f"x{i}" for i in reversed(range(6)))
+    result = f"fn total({params}) -> u32 {{ return {total}; }}"
+    need = f"fn where_none({params}) {{ if {total} == 0 {{ barrier(); }} }}"
+    head = HEAD.replace("@compute", f"{result}\n{need}\n@compute")
+    for first, second in combinations(range(6), 2):
+        arguments = ", ".join(f"data[{i}]" if i in (first, second) else "dims.x" for i in range(6))
+        for statement in (f"if total({arguments}) == 0 {{ barrier(); }}", f"where_none({arguments});"):
+            with pytest.raises(WgslError) as error:
+                check(Source(f"{head} {statement} }}"))
+            assert told(error.value.diagnostics[0])[-1][1] == f"data[{first}]"

@@ -432,7 +432,7 @@ class _Walk:
             nodes["contents", i] = depends_on(view.node, self.values[view.root])
         for need, keys in summary.needs.items():
             self.called.setdefault(need, Note(f"'{call.function.name}' is called here", call.span))
-            self._need(need, depends_on(*(nodes[key] for key in keys)))
+            self._need(need, depends_on(*_chosen(nodes, keys)))
         for i, view in views.items():
             after = self._mapped(summary.contents[i], nodes, call)
             # Behind a pointer to a part, or a `let` of one, the rest of the variable is unchanged.
@@ -445,7 +445,12 @@ class _Walk:
     def _mapped(self, reach: Reach, nodes: dict[Key, Node], call: typed.Call) -> Node:
         """Translate the dependencies of a callee's result or contents into nodes of this function."""
         source = reach.source and Note(f"'{call.function.name}' may give a non-uniform value", call.span)
-        return depends_on(*(nodes[key] for key in reach.keys), source=source)
+        return depends_on(*_chosen(nodes, reach.keys), source=source)
+
+
+def _chosen(nodes: Mapping[Key, Node], keys: frozenset[Key]) -> Iterator[Node]:
+    """Iterate over the nodes with these keys in the order of the call: of two paths, a note tells the first."""
+    return (node for key, node in nodes.items() if key in keys)
 
 
 _SWITCH: list[Changes] = []  # marks the exits of a switch, which a `continue` passes through
