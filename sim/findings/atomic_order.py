@@ -166,7 +166,8 @@ def _workgroups_of(pairs: list[Unordered], launch: Launch) -> list[int]:
 def _of_group(group: list[Unordered], influence: Influence, launch: Launch, changes: dict[Key, str]) -> Finding:
     """Make the finding for pairs that influence some of the changed outputs."""
     influenced = frozenset[str]().union(*(pair.influences for pair in group))
-    first, *more = sorted({site for pair in group for site in pair.sites}, key=partial(_rank, influence))
+    sites = dict.fromkeys(site for pair in group for site in pair.sites)
+    first, *more = sorted(sites, key=partial(_rank, influence))
     partners = {site for pair in group if first in pair.sites for site in pair.sites}
     shown = {key: words for key, words in changes.items() if launch.variable_of(key) in influenced}
     names = listed([str(key) for key in shown])

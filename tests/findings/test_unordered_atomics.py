@@ -119,6 +119,18 @@ def test_an_update_whose_result_is_needed_takes_the_blame_before_others() -> Non
     assert [note.span.text for note in finding.notes if note.span] == ["atomicAdd(&n[0], i)"]
 
 
+def test_of_two_variables_at_one_place_the_first_that_is_called_with_takes_the_blame() -> None:
+    body = "y[at] = take(&n[0]) + take(&m[0]);\natomicMax(&m[0], 7u);"
+    for indent in range(8):  # whatever the order of a set that the places are in
+        take = f"{' ' * indent}fn take(p: ptr<storage, atomic<u32>, read_write>) -> u32 {{ return atomicAdd(p, 1u); }}"
+        text = HEAD.replace("@compute", f"{take}\n@compute") + body + "\n}"
+        (finding,) = bankshot.simulate(text, grid=2, bindings=bindings()).findings
+        assert [note.message for note in finding.notes if note.span] == [
+            "or at this atomicAdd",
+            "or at this atomicMax",  # a partner only of the one in m
+        ]
+
+
 def test_a_race_in_a_branch_that_only_another_order_takes() -> None:
     body = """t[i] = 0u; workgroupBarrier();
 atomicAdd(&s[0], 1u);
