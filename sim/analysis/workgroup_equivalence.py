@@ -141,7 +141,7 @@ class _Analysis:
         self._forms: dict[Value, Form | None] = {}
         self._slots: dict[Slot, Form | None] = {}  # of the variables that decide something
         self._formless: set[Slot] = set()  # variables whose values have different forms
-        self._contents: set[Variable] = set()  # workgroup memory that decides something
+        self._contents: dict[Variable, None] = {}  # workgroup memory that decides something
         self._comparisons: dict[Value, Comparison] = {}
 
     def run(self) -> Equivalence:
@@ -369,7 +369,7 @@ class _Analysis:
         access = self.lowered.accesses[item.access]
         if access.space == "workgroup":
             if access.variable not in self._contents:
-                self._contents.add(access.variable)
+                self._contents[access.variable] = None
                 self.changed = True
         elif access.variable in self.facts.written:
             raise Unproven(f"what the dispatch stores to {access.variable.name}")

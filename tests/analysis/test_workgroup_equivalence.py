@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import bankshot
+from bankshot.sim.analysis.workgroup_equivalence import Unproven, find_equivalence
+from bankshot.sim.codegen.build import draft
+from bankshot.sim.ir.rounding import Rounding
 
 HEAD = """
 struct Dims { rows: u32, columns: u32, depth: u32 }
@@ -303,6 +306,21 @@ def test_without_a_proof_all_workgroups_run(body, why):
     assert why in str(done.coverage)
     assert done.counters == whole.counters
     assert [site.counts() for site in done.sites] == [site.counts() for site in whole.sites]
+
+
+@pytest.mark.parametrize("first", range(5))
+def test_of_several_reasons_the_first_is_told(first):
+    numbers = range(5)
+    buffers = [f"@group(0) @binding({n}) var<storage, read_write> y{n}: array<u32, 8>;" for n in numbers]
+    tiles = [f"var<workgroup> tile{n}: array<u32, 8>;" for n in numbers]
+    stores = [f"tile{n}[lane] = y{n}[lane];" for n in numbers]
+    branches = [f"if tile{n}[0] == 0u {{ y{n}[lane] = 1u; }}" for n in (*numbers[first:], *numbers[:first])]
+    main = "@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) lane: u32)"
+    pipeline = bankshot.check("\n".join((*buffers, *tiles, main, "{", *stores, *branches, "}"))).pipeline(None)
+    rounding = Rounding(fused=False, contracts=False, cuts_f16=False)
+    lowered = draft(pipeline, rounding=rounding, probes=frozenset(), policy="clamp").lowered
+    with pytest.raises(Unproven, match=f"depends on what the dispatch stores to y{first}$"):
+        find_equivalence(lowered, {})
 
 
 def test_a_workgroup_out_of_bounds_is_of_another_class():
