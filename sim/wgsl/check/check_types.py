@@ -216,7 +216,7 @@ _EXAMPLES = {
     **{f"texture_{k}": f"for example texture_{k}<f32>" for k in _SAMPLED},
     **{f"texture_storage_{k}": f"for example texture_storage_{k}<rgba8unorm, write>" for k in _STORAGE},
 }
-GENERATORS = frozenset(_GENERATORS)
+GENERATORS = _GENERATORS.keys()
 
 
 # ---- address spaces ------------------------------------------------------------------------------------
