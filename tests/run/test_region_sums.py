@@ -75,7 +75,9 @@ def test_a_region_in_two_phases_adds_to_the_sums_of_either() -> None:
         each.chain["alu"] = float(count)
     found = region_sums([body, later]).of(blocks(executions=[12], launched=[6 * 64], longest=[64]), 6, 2, 64)
     assert [phase.issued["fp32"] for phase in found.phases] == [3 * 12, 5 * 12]
-    assert ExecutedPhase.sum(found.phases) == ExecutedPhase({"fp32": 8 * 12}, {"alu": 8.0}, {"alu": 8.0}, {"alu": 8.0 * 12})
+    assert ExecutedPhase.sum(found.phases) == ExecutedPhase(
+        {"fp32": 8 * 12}, {"alu": 8.0}, {"alu": 8.0}, {"alu": 8.0 * 12}
+    )
 
 
 def test_a_site_in_two_phases_is_divided_by_how_often_each_executes_it() -> None:
