@@ -199,14 +199,9 @@ class _Walk:
                 continuing = len(self.found)
                 now = self.region(item.continuing, costs, now, repeats=True, issues=checked)
                 self._share_counts(self.found[body], self.found[continuing])
-                _take_a_check(
-                    [
-                        part
-                        for parts in (self.found[header:continuing], self.found[continuing:])
-                        for part in parts
-                        if part.parent is costs and part.phase == parts[0].phase
-                    ]
-                )
+                halves = self.found[header:continuing], self.found[continuing:]
+                first = [part for half in halves for part in half if part.phase == half[0].phase]
+                _take_a_check([part for part in first if part.parent is costs])
                 self._phases.after_loop(waits)
                 return begin, now
 
