@@ -103,8 +103,10 @@ def test_the_page_has_the_pairs_of_entries() -> None:
         (at, SimpleNamespace(kind=at[0], us=min(run[at] for run in runs))) for at in known
     ]
     assert all(point.us < 0.5e6 for _, point in least)
-    figures = f"| {len(known)} | 539 of {len(pairs(least, [1.0] * len(least), runs))} |"
-    assert PAGE.read_text(encoding="utf-8").count(figures) == 2
+    total = len(pairs(least, [1.0] * len(least), runs))
+    whole, of_repository = re.findall(rf"\| {len(known)} \| (\d+) of {total} \|", PAGE.read_text(encoding="utf-8"))
+    assert whole == of_repository
+    assert int(whole) >= 0.9 * total
 
 
 def test_nine_of_ten_pairs_are_in_order() -> None:
