@@ -40,7 +40,7 @@ def launch_costs(cores: int, scale: float) -> Iterator[MicroBenchmark]:
         columns = cores * _RESIDENT_INVOCATIONS // size
         yield _empty("workgroup_start", {"size": size}, Launch(cores, scale, size, rows * columns), (columns, rows, 1))
     for size in _SIZES:
-        yield _barriers(per_core(cores, scale, size, _RESIDENT_INVOCATIONS // size))
+        yield barriers("barrier", {"size": size}, per_core(cores, scale, size, _RESIDENT_INVOCATIONS // size), 512)
     for memory in _MEMORY:
         yield _by_memory(memory, per_core(cores, scale, 64, max(1, round(24 * min(1.0, scale * 16)))))
     for size in _SIZES:
@@ -53,13 +53,13 @@ def _empty(constant: str, parameters: dict[str, float], launch: Launch, grid: tu
     return benchmark(constant, parameters, launch, trips=0, body=[], result="params.zero", work=work, grid=grid)
 
 
-def _barriers(launch: Launch) -> MicroBenchmark:
-    """Make a benchmark of barriers; a store before each keeps it."""
-    trips = launch.shortened(512)
+def barriers(constant: str, parameters: dict[str, float], launch: Launch, trips: int) -> MicroBenchmark:
+    """Make a benchmark of barriers; a store before each keeps it. `trips`: iterations at full scale."""
+    trips = launch.shortened(trips)
     passed = trips * _BARRIERS
     return benchmark(
-        "barrier",
-        {"size": launch.size},
+        constant,
+        parameters,
         launch,
         trips=trips,
         declarations=f"var<workgroup> mine: array<u32, {launch.size}>;",

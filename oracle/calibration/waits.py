@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .kernel_text import SUBGROUP, WORD_BYTES, Launch, MicroBenchmark, benchmark, per_core, successors
+from .launch_costs import barriers
 
 _SIZES = (64, 256, 1024)
 _BARRIERS = 8
@@ -30,34 +31,13 @@ def waits(cores: int, scale: float) -> Iterator[MicroBenchmark]:
     """Make the benchmarks of barriers and of atomic operations that are waited for."""
     for size in _SIZES:
         launch = per_core(cores, scale, size, 1)
-        yield _workgroup_barriers(launch)
+        yield barriers("barrier_latency", {"size": size, "storage": 0, "stores": 1}, launch, 128)
         for stores in (0, 1):
             yield _storage_barriers(stores, launch)
     launch = per_core(cores, scale, SUBGROUP, 1)
     for kind, call in _CALLS.items():
         yield _storage_atomics(kind, call, launch)
         yield _workgroup_atomics(kind, call, launch)
-
-
-def _workgroup_barriers(launch: Launch) -> MicroBenchmark:
-    trips = launch.shortened(128)
-    passed = trips * _BARRIERS
-    return benchmark(
-        "barrier_latency",
-        {"size": launch.size, "storage": 0, "stores": 1},
-        launch,
-        trips=trips,
-        declarations=f"var<workgroup> mine: array<u32, {launch.size}>;",
-        body=[line for n in range(_BARRIERS) for line in (f"mine[lane] = trip + {n}u;", "workgroupBarrier();")],
-        finish=["let last = mine[lane ^ 1u];"],
-        result="last",
-        work={
-            "barriers": launch.workgroups * passed,
-            "shared_requests": launch.subgroups * (passed + 1),
-            "operations": launch.workgroups * passed,
-            "chain": passed,
-        },
-    )
 
 
 def _storage_barriers(stores: int, launch: Launch) -> MicroBenchmark:
