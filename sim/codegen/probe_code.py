@@ -7,7 +7,7 @@ from collections import Counter
 from ..instrument.probes import DestField, ProbePlan
 from ..ir import ir
 from ..ir.access import UNITS_PER_ACCESS
-from ..ir.instruction_classes import class_of_site
+from ..ir.instruction_classes import instructions_of
 from ..ir.sites import SourceSite
 from ..machine import layout as at
 from ..machine import opcodes as op
@@ -77,7 +77,7 @@ class ProbeEmitter:
         """Count a basic block. `past_guards`: the lanes that the entry point's guards let through."""
         sites = [self._sites[site] for site in item.sites]
         does_work = any(site.is_work for site in sites)
-        instructions = len(item.computed) + sum(class_of_site(site) is not None for site in sites)
+        instructions = instructions_of(item.computed, sites)
         guarded = -1 if past_guards is None else past_guards
         block, mask = len(self.block_sites), self._flow.mask_field()
         self._add(Ins(op.COUNT, a=block, b=guarded, c=instructions, mask=mask, x=int(does_work)))

@@ -6,6 +6,7 @@ component, a memory access is one per scalar, vector or texel, and constant expr
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sized
 from functools import cache
 
 from .sites import SourceSite
@@ -64,3 +65,8 @@ def class_of_site(site: SourceSite) -> str | None:
             return site.kind
         case _:
             return None
+
+
+def instructions_of(computed: Sized, sites: Iterable[SourceSite]) -> int:
+    """Return the number of instructions of a basic block, which computes these and has these sites."""
+    return len(computed) + sum(class_of_site(site) is not None for site in sites)

@@ -86,8 +86,7 @@ def sample_workgroups(
     executed_by_each: NDArray[np.int64] | None,
 ) -> Sample:
     """Run two neighbouring workgroups in the middle of what all execute. `resident`: workgroups that share a core's
-    cache; `changed`: buffers that atomic operations change; `executed_by_each`: as of
-    `unevenness`."""
+    cache; `changed`: buffers that atomic operations change; `executed_by_each`: as of `unevenness`."""
     last = prod(dispatch.grid) - 1
     middle = middle_of_work(executed_by_each, last + 1)
     memory = SampleMemory(dispatch.bound, dispatch.device)

@@ -19,7 +19,7 @@ from dataclasses import field
 
 from ..fast_dataclass import entity, frozen
 from ..ir import ir
-from ..ir.instruction_classes import class_of_site
+from ..ir.instruction_classes import instructions_of
 from ..ir.sites import SourceSite
 from ..wgsl.source import Span
 from .needs import Governed, Needs
@@ -74,7 +74,7 @@ def _intervals(
                 found.append(Interval(sites[part.site].span, issued))
                 issued = [0] * len(lanes.subgroups)
             elif isinstance(part, ir.Count):
-                number = len(part.computed) + sum(class_of_site(sites[site]) is not None for site in part.sites)
+                number = instructions_of(part.computed, [sites[site] for site in part.sites])
                 for place, subgroup in enumerate(lanes.subgroups):
                     issued[place] += number * bool(now & subgroup)
     return [*found, Interval(None, issued)]
