@@ -19,6 +19,7 @@ BASIC = {
             "endless",
             "grains",
             "lanes",
+            "list_scheduling",
             "loads_and_stores",
             "memory",
         )

@@ -26,7 +26,7 @@ from .device_memory import DeviceMemory, check_borrowed_parts, lined_up, places_
 GRANULE = 16  # words that device memory moves at once
 _MOST_WORDS = 8  # of a chunk, whose notes are a byte for each in one number
 _LEAST_CHUNKS = 1 << 14
-_MOST_KEPT = 1 << 19  # chunks of a memory that is kept: 40 MiB, of which pages that were accessed take memory
+_MOST_KEPT = 1 << 21  # chunks of a memory that is kept: 180 MiB, of which pages that were accessed take memory
 _MOST_IDLE = 1  # memories that are kept
 _SPARE_SOURCES = 16
 _NOTHING = [0] * (at.SOURCE_SIZE - at.SOURCE_SECTORS)  # accessed of a source

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heapreplace
-
 import numpy as np
 from numpy.typing import NDArray
+
+from ..machine.compile.loader import machine
 
 _EVEN = 1.02  # of the mean: workgroups that execute no more than this are alike
 
@@ -27,7 +27,7 @@ def unevenness(executed: NDArray[np.int64] | None, grid: int, cores: int | None,
         return 1.0
     beside = max(1, resident * len(used) // grid)
     even = mean * -(-grid // cores) * len(used) / grid
-    return max(1.0, _last_end(used.tolist(), cores, beside) / even)
+    return max(1.0, _most_work(used, cores, beside) / even)
 
 
 def middle_of_work(executed: NDArray[np.int64] | None, grid: int) -> int:
@@ -41,22 +41,10 @@ def middle_of_work(executed: NDArray[np.int64] | None, grid: int) -> int:
     return place * grid // len(more)
 
 
-def _last_end(works: list[int], cores: int, beside: int) -> int:
-    """Return when the last core is done, if each does one unit of work in a unit of time.
+def _most_work(works: NDArray[np.int64], cores: int, beside: int) -> int:
+    """Return the work of the core that has most: the last one to be done, as each always works at the same speed.
 
     While workgroups wait, each core runs `beside` of them, each at that part of its speed. Later it has fewer, which go
-    faster: it is done when it has done all of its work.
+    faster.
     """
-    places = min(cores * beside, len(works))
-    done = [sum(works[core:places:cores]) for core in range(cores)]
-    if places == len(works):
-        return max(done)
-    # A place and when it is free are one integer, as tuples take twice as long to compare.
-    step = beside * places
-    free = [step * work + place for place, work in enumerate(works[:places])]
-    heapify(free)
-    for work in works[places:]:
-        first = free[0]
-        done[first % places % cores] += work
-        heapreplace(free, first + step * work)
-    return max(done)
+    return machine().schedule(np.ascontiguousarray(works), min(cores * beside, len(works)), cores)

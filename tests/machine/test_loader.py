@@ -130,7 +130,7 @@ def test_without_a_folder_to_write_to_the_machine_is_compiled_for_one_process(tm
 def test_a_unit_that_a_process_cannot_load_is_noticed(copy):
     index = loader._index(copy)
     assert build._loads(copy, index, needs_numba=False)
-    index["files"] = index["files"][1:]  # the others call what is in the first
+    index["files"] = [name for name in index["files"] if ".atomics." not in name]  # which `core.run` calls
     assert not build._loads(copy, index, needs_numba=False)
 
 

@@ -1,9 +1,14 @@
 """How evenly workgroups load cores, for schedules that were made by hand."""
 
+from heapq import heapify, heapreplace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bankshot
+from bankshot.sim.machine.compile.loader import machine
 from bankshot.sim.models import get
 from bankshot.sim.run.workgroup_schedule import middle_of_work, unevenness
 
@@ -106,3 +111,16 @@ def test_classes_of_workgroups_are_even() -> None:
         text, grid=8, bindings={"y": np.zeros(256, np.uint32)}, probes="counters", workgroups="classes"
     )
     assert run.work.unevenness == 1.0
+
+
+@given(works=st.lists(st.integers(0, 9), min_size=1, max_size=40), cores=st.integers(1, 5), resident=st.integers(1, 4))
+def test_the_last_core_ends_when_a_queue_of_free_places_says(works: list[int], cores: int, resident: int) -> None:
+    places = min(cores * resident, len(works))
+    free = [(work, place) for place, work in enumerate(works[:places])]
+    heapify(free)
+    done = [sum(works[core:places:cores]) for core in range(cores)]
+    for work in works[places:]:
+        end, place = free[0]
+        heapreplace(free, (end + work, place))
+        done[place % cores] += work
+    assert machine().schedule(np.array(works), places, cores) == max(done)

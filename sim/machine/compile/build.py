@@ -113,7 +113,8 @@ def compile_parts(folder: Path, step: int) -> dict[str, Any]:
 
     Two processes that start from either end meet: what the other has compiled is found there.
     """
-    import_module("..core", __package__)  # which brings all parts
+    for name in ("..list_scheduling", "..core"):  # the latter brings all other parts
+        import_module(name, __package__)
     from .units import PARTS
 
     reported = time.monotonic()

@@ -33,7 +33,8 @@ from .object_files import INDEX, is_intact, writable
 from .paths import CompileError
 
 _SIM = Path(__file__).parents[2]
-_COUNT_PARTS = "sample_notes.count_parts"  # a symbol, but for the package
+# Symbols of what is called besides `core.run`, but for the package.
+_COUNT_PARTS, _SCHEDULE = "sample_notes.count_parts", "list_scheduling.schedule"
 _LOADING = Lock()
 # By which Numba makes other code.
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK")
@@ -67,16 +68,16 @@ def _processor() -> str:
 
 
 class Machine:
-    """The machine in memory, compiled by a path. `addresses`: of `core.run` and of `sample_notes.count_parts`;
-    `arrays`: data type and dimensions of each array that `core.run` takes; `code`: what the machine lives as long as;
-    `files`: the object files it was loaded from."""
+    """The machine in memory, compiled by a path. `addresses`: of `core.run`, `sample_notes.count_parts` and
+    `list_scheduling.schedule`; `arrays`: data type and dimensions of each array that `core.run` takes; `code`: what the
+    machine lives as long as; `files`: the object files it was loaded from."""
 
     def __init__(
-        self, path: str, addresses: tuple[int, int], arrays: list[tuple[str, int]], code: object, files: list[Path]
+        self, path: str, addresses: list[int], arrays: list[tuple[str, int]], code: object, files: list[Path]
     ) -> None:
         self.code, self.path, self.files = code, path, files
         self._arrays = [(np.dtype(name), dimensions) for name, dimensions in arrays]
-        self._run, self._count_parts = map(_by_c if path == paths.PLAIN else _by_numba, addresses)
+        self._run, self._count_parts, self._schedule = map(_by_c if path == paths.PLAIN else _by_numba, addresses)
 
     def record(self, *arguments: Any) -> list[int]:
         """Arrays and records of arrays as `core.run` takes them: contiguous, of the types that it was compiled for."""
@@ -92,9 +93,17 @@ class Machine:
 
     def count_parts(self, notes: NDArray[np.int64]) -> int:
         """`sample_notes.count_parts` on these notes."""
-        record = np.array(header(notes), np.int64)
-        address, _ = header(record)
-        return self._count_parts(address)
+        return _on_arrays(self._count_parts, notes)
+
+    def schedule(self, works: NDArray[np.int64], places: int, cores: int) -> int:
+        """`list_scheduling.schedule` of these works: the most that one of the cores does, which share the places."""
+        return _on_arrays(self._schedule, works, np.empty(places, np.int64), np.empty(cores, np.int64))
+
+
+def _on_arrays(function: Callable[[int], int], *arrays: NDArray[np.int64]) -> int:
+    """The result of a function of the machine that takes the address of the headers of these arrays."""
+    record = np.array([number for array in arrays for number in header(array)], np.int64)
+    return function(address_of(record))
 
 
 def _by_c(address: int) -> Callable[[int], int]:
@@ -190,7 +199,8 @@ def load(folder: Path, index: dict[str, Any]) -> Machine:
     code = llvm_engine.load(((folder / name).read_bytes() for name in index["files"]), index["needs_numba"])
     run = index["files"][-1].rsplit(".", 2)[0]
     package, _, _ = run.rsplit(".", 2)
-    addresses = code.get_function_address(run), code.get_function_address(f"{package}.{_COUNT_PARTS}")
+    symbols = (run, f"{package}.{_COUNT_PARTS}", f"{package}.{_SCHEDULE}")
+    addresses = [code.get_function_address(symbol) for symbol in symbols]
     files = [folder / name for name in index["files"]]
     return Machine(index["path"], addresses, index["arrays"], code, files)
 
