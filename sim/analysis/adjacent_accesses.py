@@ -9,12 +9,14 @@ another kind to the variable.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ..ir import ir
 from ..ir.access import Access
+from ..ir.bottom_up import bottom_up
 from ..ir.ir import Item, Region, Value
 from ..wgsl.typed import Variable
-from .uses import base, split
+from .uses import split
 
 WIDTHS = (4, 2)  # of merged accesses in words, widest first
 SPACES = ("workgroup", "storage")
@@ -37,6 +39,7 @@ class _Search:
     def __init__(self, accesses: Sequence[Access]) -> None:
         self._accesses = accesses
         self._open: Groups = {}
+        self._multiples: dict[Value, int] = {}
         self.found: dict[int, int] = {}
 
     def run(self, items: Sequence[Item]) -> None:
@@ -63,7 +66,11 @@ class _Search:
         """Merge the pending accesses of a variable (None: of all), except those of the type `but`."""
         for key in [k for k in self._open if variable in (None, k[1]) and k[0] is not but]:
             *_, lane, shared = key
-            self._merge(self._open.pop(key), min(_known_multiple(lane), _known_multiple(shared)))
+            self._merge(self._open.pop(key), min(self._known_multiple(lane), self._known_multiple(shared)))
+
+    def _known_multiple(self, value: Value | None) -> int:
+        """Return the largest of 4, 2 and 1 words that a part of an address is known to be a multiple of."""
+        return 4 if value is None else bottom_up(value, self._multiples, _operands, _multiple)
 
     def _merge(self, places: dict[int, list[ir.Load | ir.Store]], aligned: int) -> None:
         for words in (n for n in WIDTHS if n <= aligned):
@@ -74,20 +81,26 @@ class _Search:
                     self.found |= {id(head): 0 for head in heads} | {id(heads[0]): words}
 
 
-def _known_multiple(value: Value | None) -> int:
-    """Return the largest of 4, 2 and 1 words that a part of an address is known to be a multiple of."""
-    if value is None:
-        return 4
-    value = base(value)
+_ADDED, _MULTIPLIED, _SHIFTED = ("add_u32", "add_i32"), ("mul_u32", "mul_i32"), ("shl_u32", "shl_i32")
+
+
+def _operands(value: Value) -> Sequence[Value]:
+    """Return the operands whose multiples tell that of a value."""
+    if value.op in (*_ADDED, *_MULTIPLIED):
+        return value.args
+    is_shifted = value.op in _SHIFTED and value.args[1].op == "const"
+    return value.args[:1] if is_shifted or value.op == "bits" else ()
+
+
+def _multiple(value: Value, operands: Sequence[int]) -> int:
+    """Return the largest of 4, 2 and 1 words that a value is known to be a multiple of, from those of its operands."""
     if value.op == "const":
         return _power(value.imm)
-    if value.op in ("mul_u32", "mul_i32"):
-        return min(4, _known_multiple(value.args[0]) * _known_multiple(value.args[1]))
-    if value.op in ("shl_u32", "shl_i32") and value.args[1].op == "const":
-        return min(4, _known_multiple(value.args[0]) << min(value.args[1].imm, 2))
-    if value.op in ("add_u32", "add_i32"):
-        return min(_known_multiple(value.args[0]), _known_multiple(value.args[1]))
-    return 1
+    if value.op in _SHIFTED and operands:
+        return min(4, operands[0] << min(value.args[1].imm, 2))
+    if value.op in _MULTIPLIED:
+        return min(4, prod(operands))
+    return min(operands, default=1)
 
 
 def _power(number: int) -> int:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ..ir import ir
 from ..ir.access import Access
+from ..ir.bottom_up import bottom_up
 from ..ir.builder import Builder
 from ..ir.ir import Region, Value
 from ..ir.lowered import Lowered
@@ -29,7 +30,7 @@ def tabulate(lowered: Lowered, values: list[Value], lanes: int, step: int, room:
     """
     builder, accesses = Builder(), list(lowered.accesses)
     body = Region(None)
-    body.items = _Needed(lowered).items(values)
+    body.items = _needed(lowered, values)
     first = _position(builder, step, room)
     row = builder.op("mul_u32", first, builder.const("u32", len(values) * lanes))
     address = builder.op("add_u32", row, builder.input("local_index"))
@@ -47,25 +48,15 @@ def _position(builder: Builder, step: int, room: int) -> Value:
     return op("rem_u32", op("div_u32", workgroup, builder.const("u32", step)), builder.const("u32", room))
 
 
-class _Needed:
-    """Collects the items that compute values, in order."""
+def _needed(lowered: Lowered, values: list[Value]) -> list[ir.Item]:
+    """Return the items that compute values, in order."""
+    loads = {result: item for item in ir.items_of(lowered.body) if isinstance(item, ir.Load) for result in item.results}
+    found = dict[Value, ir.Item]()
 
-    def __init__(self, lowered: Lowered) -> None:
-        self._loads = {
-            result: item for item in ir.items_of(lowered.body) if isinstance(item, ir.Load) for result in item.results
-        }
+    def operands(value: Value) -> list[Value]:
+        address = loads[value].address if value in loads else None
+        return [base(each) for each in ((address,) if address else value.args)]
 
-    def items(self, values: list[Value]) -> list[ir.Item]:
-        found: dict[int, ir.Item] = {}
-        for value in values:
-            self._add(base(value), found)
-        return list(found.values())
-
-    def _add(self, value: Value, found: dict[int, ir.Item]) -> None:
-        item = self._loads.get(value, value)
-        if id(item) in found:
-            return
-        address = [item.address] if isinstance(item, ir.Load) and item.address is not None else []
-        for each in address or value.args:
-            self._add(base(each), found)
-        found[id(item)] = item
+    for value in values:
+        bottom_up(base(value), found, operands, lambda each, _: loads.get(each, each))
+    return list({id(item): item for item in found.values()}.values())

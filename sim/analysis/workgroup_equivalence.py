@@ -16,12 +16,13 @@ workgroups for which this holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 
 from ..fast_dataclass import entity, frozen
 from ..ir import ir
+from ..ir.bottom_up import bottom_up
 from ..ir.ir import Block, Slot, Value
 from ..ir.lowered import Lowered
 from ..wgsl.typed import Variable
@@ -204,42 +205,48 @@ class _Analysis:
 
     def axes(self, value: Value) -> Axes | None:
         """Return the components of workgroup_id that a pure value depends on; None if it is not pure."""
-        value = base(value)
-        if value not in self._axes:
-            self._axes[value] = self._find_axes(value)
-        return self._axes[value]
+        return bottom_up(base(value), self._axes, self._sources, self._axes_of)
 
-    def _find_axes(self, value: Value) -> Axes | None:
+    def _sources(self, value: Value) -> list[Value]:
+        """Return the values that a pure value is computed from."""
+        if value.op != "result":
+            return [base(argument) for argument in value.args]
+        load = self._fixed_load(value)
+        return [] if load is None or load.address is None else [base(load.address)]
+
+    def _axes_of(self, value: Value, sources: Sequence[Axes | None]) -> Axes | None:
         match value.op:
-            case "const" | "length":
-                return _NO_AXES
             case "input":
                 return _AXES.get(value.imm, _NO_AXES)
             case "get" | "pick":
                 return None
-            case "result":
-                return self._axes_of_load(self.facts.makers[value])
+            case "result" if self._fixed_load(value) is None:
+                return None
             case _:
-                found = [self.axes(argument) for argument in value.args]
-                return None if None in found else _NO_AXES.union(*(axes for axes in found if axes))
+                return None if None in sources else _NO_AXES.union(*(axes for axes in sources if axes))
 
-    def _axes_of_load(self, item: ir.Item) -> Axes | None:
-        if not isinstance(item, ir.Load) or not self._is_fixed(item):
+    def _fixed_load(self, result: Value) -> ir.Load | None:
+        """Return the load of a value from memory that the dispatch does not write; None if it is from elsewhere."""
+        item = self.facts.makers[result]
+        if not isinstance(item, ir.Load):
             return None
-        return _NO_AXES if item.address is None else self.axes(item.address)
-
-    def _is_fixed(self, load: ir.Load) -> bool:
-        """Whether a load is from memory that the dispatch does not write."""
-        access = self.lowered.accesses[load.access]
-        return access.space != "workgroup" and access.variable not in self.facts.written
+        access = self.lowered.accesses[item.access]
+        return None if access.space == "workgroup" or access.variable in self.facts.written else item
 
     # ---- forms ----
 
     def form(self, value: Value) -> Form | None:
-        value = base(value)
-        if value not in self._forms:
-            self._forms[value] = self._find_form(value)
-        return self._forms[value]
+        return bottom_up(base(value), self._forms, self._formed, lambda each, _: self._find_form(each))
+
+    def _formed(self, value: Value) -> list[Value]:
+        """Return the operands whose forms `_find_form` needs: found first, as a chain of them may be long."""
+        axes = self.axes(value)
+        if value in self.exact or value.op in ("get", "pick", "result") or (axes is not None and len(axes) <= 1):
+            return []
+        operands = [base(argument) for argument in value.args]
+        if value.op in _SAME_BITS or _is_linear(value):
+            return operands
+        return [each for each in operands if self.axes(each) is None] if axes is None else []
 
     def _find_form(self, value: Value) -> Form | None:
         if value in self.exact:
@@ -281,13 +288,12 @@ class _Analysis:
         """Return the form of a sum, difference or multiple of forms; `_NONLINEAR` of anything else."""
         if value.op in _SAME_BITS:
             return self.form(*value.args)
-        stem, _, kind = value.op.rpartition("_")
-        if kind not in ("i32", "u32") or stem not in _LINEAR:
+        if not _is_linear(value):
             return _NONLINEAR
         forms = [form for argument in value.args if (form := self.form(argument)) is not None]
         if len(forms) < len(value.args):
             return None
-        return _LINEAR[stem](self, value, *forms)
+        return _LINEAR[value.op.rpartition("_")[0]](self, value, *forms)
 
     def number(self, value: Value) -> int | None:
         """Return a pure value that is one known number in every lane of every workgroup, else None."""
@@ -304,15 +310,20 @@ class _Analysis:
 
     def pin(self, value: Value) -> None:
         """Require that workgroups have the same value in each lane."""
-        value, axes = base(value), self.axes(value)
-        if axes is None:
-            exact = self.form(value) or {}
-        elif len(axes) > 1 and value.op in _CONNECTIVES:
-            for argument in value.args:
-                self.pin(argument)
-            return
-        else:
-            exact = {value: 1} if axes else {}
+        waiting, seen = [base(value)], set[Value]()
+        while waiting:
+            value = waiting.pop()
+            axes = self.axes(value)
+            if axes is None:
+                self._require(self.form(value) or {})
+            elif len(axes) > 1 and value.op in _CONNECTIVES:
+                waiting += [each for each in map(base, value.args[::-1]) if each not in seen]
+                seen.update(waiting)
+            elif axes:
+                self._require({value: 1})
+
+    def _require(self, exact: Form) -> None:
+        """Require that workgroups have the same atoms of a form."""
         for atom in exact:
             if atom not in self.exact:
                 self.exact[atom] = None
@@ -381,6 +392,11 @@ class _Analysis:
 # ---- linear operations ----------------------------------------------------------------------------------
 
 _NONLINEAR = _Nonlinear.NONLINEAR
+
+
+def _is_linear(value: Value) -> bool:
+    stem, _, kind = value.op.rpartition("_")
+    return kind in ("i32", "u32") and stem in _LINEAR
 
 
 def _sum(analysis: _Analysis, value: Value, one: Form, other: Form) -> Form:

@@ -10,12 +10,15 @@ With weak memory a register may hold a value that is not decided yet: `Pending`,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from time import monotonic
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..ir.bottom_up import bottom_up
 from ..ir.register_bits import from_bits, to_bits
 from ..scalar import OPS
 from ..wgsl.diagnostics import fail
@@ -38,11 +41,14 @@ class Pending(NamedTuple):
     which: int
 
 
-class Expression(NamedTuple):
-    """A scalar operation on values of which some are not decided."""
+class Expression:
+    """A scalar operation on values of which some are not decided. `expression` makes it: equal ones are one object, so
+    that those which share operands compare as fast as others."""
 
-    op: str
-    args: tuple[Any, ...]
+    __slots__ = ("__weakref__", "args", "op")
+
+    def __init__(self, op: str, args: tuple[Any, ...]) -> None:
+        self.op, self.args = op, args
 
 
 Bits = int | Pending | Expression | tuple["Bits", ...]  # a register; a tuple is a table
@@ -180,7 +186,7 @@ class Invocation:
         key = (thread, queue, pc, results)
         found = self._known.get(key)
         if found is None:
-            decided = {Pending(pc, which): bits for which, bits in enumerate(results)}
+            decided: dict[Any, Any] = {Pending(pc, which): bits for which, bits in enumerate(results)}
             registers = self._restored(thread)
             for register in self._code.live[thread.pc]:
                 registers[register] = substitute(registers[register], decided)
@@ -308,6 +314,7 @@ def _select(step: Step, registers: list[Any], args: tuple[Bits, ...]) -> None:
 # ---- values ------------------------------------------------------------------------------------------
 
 _RESULTS: dict[tuple[str, tuple[int, ...]], int] = {}
+_EXPRESSIONS = WeakValueDictionary[tuple[str, tuple[Any, ...]], Expression]()
 
 
 def compute(op: str, args: tuple[Any, ...]) -> Any:
@@ -316,7 +323,7 @@ def compute(op: str, args: tuple[Any, ...]) -> Any:
     if known is not None:
         return known
     if any(not isinstance(each, int) or isinstance(each, bool) for each in args):
-        return Expression(op, args)
+        return expression(op, args)
     row = OPS[op]
     with np.errstate(all="ignore"):
         value = row.fn(*(from_bits(kind, bits) for kind, bits in zip(row.args, args, strict=True)))
@@ -326,28 +333,45 @@ def compute(op: str, args: tuple[Any, ...]) -> Any:
     return bits
 
 
-def substitute(value: Any, decided: dict[Pending, int]) -> Any:
-    """Return a value with what is decided in place of what was pending."""
+def expression(op: str, args: tuple[Any, ...]) -> Expression:
+    """Return the expression of an operation on these values."""
+    found = _EXPRESSIONS.get((op, args))
+    if found is None:
+        found = _EXPRESSIONS[op, args] = Expression(op, args)
+    return found
+
+
+def substitute(value: Any, known: dict[Any, Any]) -> Any:
+    """Return a value with what is decided in place of what was pending. `known`: what is decided; results are added."""
+    return bottom_up(value, known, _parts, _substituted)
+
+
+def _parts(value: Any) -> list[Any]:
+    """Return the parts of an expression or a table that are not decided."""
     match value:
-        case Pending():
-            return decided.get(value, value)
-        case Expression(op=op, args=args):
-            return compute(op, tuple(substitute(each, decided) for each in args))
-        case tuple():
-            return tuple(substitute(each, decided) for each in cast("tuple[Any, ...]", value))
+        case int() | Pending():
+            return []
+        case Expression(args=args):
+            return [each for each in args if not isinstance(each, int)]
         case _:
+            return [each for each in value if not isinstance(each, int)]
+
+
+def _substituted(value: Any, parts: Sequence[Any]) -> Any:
+    """Return a value with these parts in place of those that were not decided."""
+    left = iter(parts)
+    match value:
+        case int() | Pending():
             return value
+        case Expression(op=op, args=args):
+            return compute(op, tuple(each if isinstance(each, int) else next(left) for each in args))
+        case _:
+            return tuple(each if isinstance(each, int) else next(left) for each in value)
 
 
 def depends(value: Any, pc: int) -> bool:
     """Whether a value depends on the access at step `pc`, which waits."""
-    match value:
-        case Pending():
-            return value.pc == pc
-        case Expression(args=args):
-            return any(depends(each, pc) for each in args)
-        case _:
-            return False
+    return bottom_up(value, {}, _parts, lambda each, parts: any(parts) or (isinstance(each, Pending) and each.pc == pc))
 
 
 def halved(bits: Any, half: int) -> Any:

@@ -15,7 +15,8 @@ from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
-from .views import Step, Sum, View, leaves
+from .address_sums import Sum
+from .views import Step, View, leaves
 
 MOST_COMPONENTS = 1 << 16  # of one value
 MOST_ROWS = 1 << 18  # of one variable of an invocation: 1 MiB
@@ -44,6 +45,7 @@ class Memory:
         self.tracer = Tracer(builder, trace)
         self.checks = checks
         self._checked: set[tuple[Value, Span, ir.Region]] = set()
+        self._mixed = dict[Value, bool]() if builder.hoists else None
         self.sites = SiteTable()
         self.accesses: list[Access] = []
         self._numbers: dict[Access, int] = {}
@@ -189,7 +191,7 @@ class Memory:
         builder.merge(before)
 
     def _slot_index(self, view: View) -> Value:
-        total = Sum(whole=not self.builder.hoists)
+        total = Sum(self._mixed)
         total.constant = view.offset
         for step in view.steps:
             total.add(self._kept(step, view), step.stride)
@@ -250,7 +252,7 @@ class Memory:
         one = view.steps[0] if len(view.steps) == 1 else None
         total = None
         if view.steps:
-            total = Sum(whole=not self.builder.hoists)
+            total = Sum(self._mixed)
             for step in view.steps:
                 total.add(step.index if one else self._kept(step, view), step.stride // unit)
         access = Access(

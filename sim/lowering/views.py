@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from ..fast_dataclass import frozen
-from ..ir.builder import Builder
 from ..ir.ir import Block, Slot, Value
 from ..wgsl import types as t
 from ..wgsl.source import Span
@@ -116,60 +115,3 @@ def leaves(type_: t.Type, offset: int = 0) -> Iterator[tuple[t.Scalar | t.Vec, i
                 yield from leaves(member.type, offset + member.offset)
         case _:
             raise AssertionError(f"{type_} is not read as a value")
-
-
-class Sum:
-    """An integer sum modulo 2^32, split into terms so that loop-invariant ones are added first, unless `whole`."""
-
-    def __init__(self, whole: bool = False) -> None:
-        self.constant = 0
-        self._whole = whole
-        self._terms: dict[Value, int] = {}
-
-    def add(self, value: Value, times: int = 1) -> None:
-        """Add `value * times`."""
-        match value.op:
-            case "const":
-                self.constant += value.imm * times
-            case _ if self._whole:
-                self._terms[value] = self._terms.get(value, 0) + times
-            case "bits":
-                self.add(value.args[0], times)
-            case "add_u32" | "add_i32" if _worth_splitting(value):
-                self.add(value.args[0], times)
-                self.add(value.args[1], times)
-            case "sub_u32" | "sub_i32" if _worth_splitting(value):
-                self.add(value.args[0], times)
-                self.add(value.args[1], -times)
-            case "mul_u32" | "mul_i32" if value.args[1].op == "const":
-                self.add(value.args[0], times * value.args[1].imm)
-            case "shl_u32" | "shl_i32" if value.args[1].op == "const":
-                self.add(value.args[0], times << (value.args[1].imm & 31))
-            case _:
-                self._terms[value] = self._terms.get(value, 0) + times
-
-    def value(self, builder: Builder) -> Value | None:
-        """Return the sum of the terms, outermost first, without the constant; None if there are none."""
-        total: Value | None = None
-        for term, times in sorted(self._terms.items(), key=lambda item: item[0].region.depth):
-            if times & 0xFFFFFFFF == 0:
-                continue
-            word = builder.reinterpret("u32", term)
-            part = builder.op("mul_u32", word, builder.const("u32", times))
-            total = part if total is None else builder.op("add_u32", total, part)
-        return total
-
-
-def _worth_splitting(value: Value) -> bool:
-    """Whether the terms of a sum are computed in different loops."""
-    left, right = value.args
-    return right.op == "const" or left.region.depth != right.region.depth or _mixed(left) or _mixed(right)
-
-
-def _mixed(value: Value) -> bool:
-    """Whether part of a value is computed further out than the rest."""
-    if value.op in ("add_u32", "add_i32", "sub_u32", "sub_i32"):
-        return _worth_splitting(value)
-    if value.op in ("mul_u32", "mul_i32", "shl_u32", "shl_i32", "bits"):
-        return _mixed(value.args[0])
-    return False

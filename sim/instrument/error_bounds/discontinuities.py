@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
+from ...ir.bottom_up import bottom_up
 from ...ir.ir import Value
 from ...ir.register_bits import from_bits
 from .arithmetic import INF, Real, Truth
@@ -49,22 +51,26 @@ def _root(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 
 def never_negative(x: Value) -> bool:
     """Whether every implementation gets 0 or more, judging by how the value is computed."""
-    stem, args = x.op.partition("_")[0], x.args
-    match stem:
+    return bottom_up(x, {}, lambda each: each.args, _never_negative)
+
+
+def _never_negative(x: Value, args: Sequence[bool]) -> bool:
+    """Whether a value is 0 or more, from whether its operands are."""
+    match x.op.partition("_")[0]:
         case "const":
             return x.kind in FORMATS and float(from_bits("f32", x.imm)) >= 0.0
         case "abs" | "exp" | "exp2" | "sqrt" | "inverseSqrt" | "saturate" | "cosh":
             return True
         case "mul":
-            return args[0] is args[1] or all(map(never_negative, args))
+            return x.args[0] is x.args[1] or all(args)
         case "add" | "div" | "min":
-            return all(map(never_negative, args))
+            return all(args)
         case "max":
-            return any(map(never_negative, args))
+            return any(args)
         case "fma":
-            return (args[0] is args[1] or all(map(never_negative, args[:2]))) and never_negative(args[2])
+            return (x.args[0] is x.args[1] or all(args[:2])) and args[2]
         case "select":
-            return all(map(never_negative, args[:2]))
+            return all(args[:2])
         case _:
             return False
 

@@ -88,13 +88,14 @@ def _chains(values: list[Value], stems: tuple[str, ...]) -> Iterator[tuple[Value
 
 def without_sign(value: Value) -> Value:
     """Return what a negation negates, including one written as a product."""
-    while _stem(value) == "neg":
-        value = value.args[0]
-    if _stem(value) == "mul":
-        one, other = value.args
-        if _is_unit(one) or _is_unit(other):
-            return without_sign(other if _is_unit(one) else one)
-    return value
+    while True:
+        match _stem(value), value.args:
+            case "neg", (value,):
+                pass
+            case "mul", (one, other) if _is_unit(one) or _is_unit(other):
+                value = other if _is_unit(one) else one
+            case _:
+                return value
 
 
 def terms_of_fma(args: Sequence[Value]) -> list[int]:

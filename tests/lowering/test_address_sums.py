@@ -8,7 +8,7 @@ import pytest
 
 from bankshot.sim.ir.builder import Builder
 from bankshot.sim.ir.passes import ALL
-from bankshot.sim.lowering.views import Sum
+from bankshot.sim.lowering.address_sums import Sum
 
 NO_PASSES = ALL - {"fold", "simplify", "ranges"}  # so that each operation stays
 
@@ -45,7 +45,7 @@ class Made:
         return f"{value.op.partition('_')[0]}({', '.join(map(self.text, value.args))})"
 
     def sum_of(self, tree, times: int = 1) -> tuple[str, int]:
-        total = Sum()
+        total = Sum({})
         total.add(self.value(tree), times)
         value = total.value(self.builder)
         return "" if value is None else self.text(value), total.constant % 2**32
@@ -105,7 +105,7 @@ def random_tree(random_: random.Random, depth: int):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_sum_has_the_value_of_what_was_added(seed):
-    random_, made, total, wanted = random.Random(seed), Made(), Sum(), 0
+    random_, made, total, wanted = random.Random(seed), Made(), Sum({}), 0
     given = {value: random_.randrange(2**32) for value in made.names.values()}
     for _ in range(random_.randrange(1, 4)):
         value, times = made.value(random_tree(random_, 4)), random_.choice((1, 1, 4, -1, 12))
