@@ -19,6 +19,8 @@ from .loop_nest import LoopNest
 
 FREE = frozenset(("const", "input", "length"))  # values that no instruction at their position computes
 
+_MOST_CONSTANTS = 100  # of an address: one at the end of a chain of thousands costs no more
+
 
 def base(value: Value) -> Value:
     """Return the value whose register this one shares."""
@@ -46,7 +48,9 @@ def split(address: Value | None, passes: Passes = ALL) -> Address:
     constant = 0
     if address is None:
         return _ZERO
-    while address.op == "add_u32" and address.args[1].op == "const":
+    for _ in range(_MOST_CONSTANTS):
+        if address.op != "add_u32" or address.args[1].op != "const":
+            break
         constant += address.args[1].imm
         address = address.args[0]
     address = base(address)

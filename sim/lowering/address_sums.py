@@ -10,7 +10,7 @@ from ..ir.ir import Value
 
 _ADDED, _SUBTRACTED = ("add_u32", "add_i32"), ("sub_u32", "sub_i32")
 _SCALED = ("mul_u32", "mul_i32", "shl_u32", "shl_i32", "bits")
-_MOST_SPLIT = 100  # values of an index: one of a chain of thousands costs no more
+_MOST_SPLIT = 32  # values of an index: one of a chain of thousands costs no more
 
 
 class Sum:

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from bankshot.sim.analysis.uses import split
 from bankshot.sim.ir.builder import Builder
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.lowering.address_sums import Sum
@@ -113,3 +114,18 @@ def test_a_sum_has_the_value_of_what_was_added(seed):
         wanted += number(value, given) * times
     rest = total.value(made.builder)
     assert ((0 if rest is None else number(rest, given)) + total.constant) % 2**32 == wanted % 2**32
+
+
+def test_a_long_chain_is_split_a_little_and_costs_no_more_than_a_short_one():
+    made = Made()
+    value = made.value("k")
+    for _ in range(300):
+        value = made.builder.op("add_u32", value, made.builder.const("u32", 3))
+    total = Sum({})
+    total.add(value)
+    rest = total.value(made.builder)
+    assert number(rest, {made.names["k"]: 5}) + total.constant == 5 + 3 * 300
+    assert 0 < total.constant < 500
+    parts = split(value)
+    assert number(parts.lane, {made.names["k"]: 5}) + parts.constant == 5 + 3 * 300
+    assert 0 < parts.constant < 500
