@@ -19,7 +19,7 @@ from .loop_nest import LoopNest
 
 FREE = frozenset(("const", "input", "length"))  # values that no instruction at their position computes
 
-_MOST_CONSTANTS = 100  # of an address: one at the end of a chain of thousands costs no more
+_MOST_CONSTANTS = 32  # of an address: one at the end of a chain of thousands costs no more
 
 
 def base(value: Value) -> Value:
