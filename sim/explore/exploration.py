@@ -13,7 +13,7 @@ from ..device_files import DeviceChoice
 from ..fast_dataclass import sealed
 from ..run.dispatch import Dispatch
 from ..run.prepared import dispatch_of
-from ..wgsl.diagnostics import Diagnostic, fail, limits_are_errors
+from ..wgsl.diagnostics import Diagnostic, counted, fail, limits_are_errors
 from ..wgsl.typed import Module
 from .barriers import Barrier, judge_barriers
 from .deadlocks import dead_ends, deadlock
@@ -64,8 +64,9 @@ class Exploration:
     _graph: Graph
 
     def __repr__(self) -> str:
-        limit = "all" if self.complete else "the first"
-        return f"<Exploration: {len(self.outcomes)} outcomes in {limit} {self.states:,} states, memory {self.memory}>"
+        count, limit = len(self.outcomes), "all" if self.complete else "the first"
+        outcomes = counted(count, count, "outcome")
+        return f"<Exploration: {outcomes} in {limit} {self.states:,} states, memory {self.memory}>"
 
 
 @limits_are_errors("explore")

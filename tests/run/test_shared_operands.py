@@ -97,3 +97,4 @@ def test_values_that_are_not_decided_yet() -> None:
     """ + "j = j + i; i = i + j;\n" * SHARED + "atomicStore(&y[l], i); }"  # fmt: skip
     found = bankshot.explore(text, grid=1, bindings={"y": np.zeros(2, np.uint32)})
     assert [outcome.outputs["y"].tolist() for outcome in found.outcomes] == [[0, 0]]
+    assert repr(found).startswith("<Exploration: 1 outcome in all ")
