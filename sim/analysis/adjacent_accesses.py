@@ -85,7 +85,7 @@ _ADDED, _MULTIPLIED, _SHIFTED = ("add_u32", "add_i32"), ("mul_u32", "mul_i32"), 
 
 
 def _operands(value: Value) -> Sequence[Value]:
-    """Return the operands whose multiples tell that of a value."""
+    """Return the operands whose multiples determine that of a value."""
     if value.op in (*_ADDED, *_MULTIPLIED):
         return value.args
     is_shifted = value.op in _SHIFTED and value.args[1].op == "const"

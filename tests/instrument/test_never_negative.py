@@ -41,7 +41,7 @@ def values() -> dict[str, Value]:
 @pytest.mark.parametrize(("text", "expected"), OPERATIONS, ids=str)
 def test_operations(text: str, expected: bool, values: dict[str, Value]) -> None:
     name, *args = text.split()
-    assert never_negative(Builder().computed(f"{name}_f32", *(values[each] for each in args))) is expected
+    assert never_negative(Builder().computed(f"{name}_f32", *(values[each] for each in args)), {}) is expected
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,16 @@ def test_operations(text: str, expected: bool, values: dict[str, Value]) -> None
     ],
 )
 def test_constants(kind: str, number: float, expected: bool) -> None:
-    assert never_negative(Builder().const(kind, number)) is expected
+    assert never_negative(Builder().const(kind, number), {}) is expected
 
 
 def test_inputs(values: dict[str, Value]) -> None:
-    assert [never_negative(values[name]) for name in "xyzp"] == [False, False, False, True]
+    assert [never_negative(values[name], {}) for name in "xyzp"] == [False, False, False, True]
+
+
+def test_nothing_below_a_root_is_looked_at_and_nothing_twice(values: dict[str, Value]) -> None:
+    root = Builder().computed("sqrt_f32", values["x"])
+    known: dict[Value, bool] = {}
+    assert never_negative(root, known)
+    assert known == {root: True}
+    assert never_negative(values["x"], {values["x"]: True})

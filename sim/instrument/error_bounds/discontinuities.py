@@ -42,16 +42,21 @@ def _zero_of_either_sign(rules: RuleContext, x: Number) -> Real:
 def _root(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """1 / inverseSqrt(x); near zero, if x is never negative, anything from 0 to the root of the largest x."""
     (x,) = args
-    if not never_negative(x.value):
+    if not never_negative(x.value, rules.signs):
         return rules.computed("sqrt", result, args)
     near = (x.most + FORMATS[x.kind].least).called("sqrt") * INFLATED
     near = rules.rounded(result, near, 4.0)
     return (x.least > 0.0).choose(rules.computed("sqrt", result, args), near)
 
 
-def never_negative(x: Value) -> bool:
-    """Whether every implementation gets 0 or more, judging by how the value is computed."""
-    return bottom_up(x, {}, lambda each: each.args, _never_negative)
+_KEEP_SIGNS = ("mul", "add", "div", "min", "max", "fma", "select")  # operations whose sign depends on their operands
+
+
+def never_negative(x: Value, known: dict[Value, bool]) -> bool:
+    """Whether every implementation gets 0 or more, judging by how the value is computed. `known`: results so far."""
+    return bottom_up(
+        x, known, lambda each: each.args if each.op.partition("_")[0] in _KEEP_SIGNS else (), _never_negative
+    )
 
 
 def _never_negative(x: Value, args: Sequence[bool]) -> bool:

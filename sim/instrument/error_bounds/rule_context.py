@@ -44,12 +44,13 @@ class Number:
 
 
 class RuleContext(ABC):
-    """Bounds of one program. `bounds` are those known so far."""
+    """Bounds of one program. `bounds` are those known so far, `signs` the results of `never_negative` so far."""
 
     def __init__(self, builder: Builder, bounds: Mapping[Value, Real], shapes: Shapes) -> None:
         self.builder = builder
         self.bounds = bounds
         self.shapes = shapes
+        self.signs: dict[Value, bool] = {}
 
     @abstractmethod
     def computed(self, stem: str, result: Value, args: list[Number]) -> Real:
