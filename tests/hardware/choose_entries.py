@@ -70,11 +70,12 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("folders", nargs="+", metavar="FOLDER=OWNER/NAME@COMMIT")
     parser.add_argument("--every", type=int, default=1, help="only every N-th shader of a folder")
+    parser.add_argument("--embedded", action="store_true", help="also search the string literals of other languages")
     args = parser.parse_args()
     found: list[dict[str, Any]] = []
     for text in args.folders:
         folder, _, repo = text.partition("=")
-        for collection in collect([Path(folder)], False):
+        for collection in collect([Path(folder)], args.embedded):
             for shader in collection.shaders[:: args.every]:
                 for chosen in choices(shader):
                     path = Path(chosen["path"]).relative_to(folder).as_posix()
