@@ -132,6 +132,7 @@ PROBES = (
     Probe("bounds", _ALL, _if_requested("bounds", _is_indexed)),
     Probe("reach", _ALL, _if_requested("reach", _is_indexed)),
     Probe("banks", _ALL, _if_requested("banks", _is_workgroup), merges=True),
+    Probe("banks", (ir.Load,), _if_requested("cached", _is_storage), merges=True),  # of the cache's data
     Probe("sectors", _ALL, _if_requested("sectors", _is_storage), merges=True),
     Probe("touched", _ALL, _if_requested("touched", _is_storage)),
     Probe("sampled", _ALL, _if_requested("sampled", _is_storage)),

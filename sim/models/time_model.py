@@ -1,12 +1,11 @@
 """A model of time: what a dispatch asks of each unit of a device, times what the unit charges.
 
 The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
-several are nearly as busy: the total is the p-norm of their times. Subgroups overlap their waits with the work of
-others, so p grows from 1 for a single one to 2.75 for many. The pipelines of a core overlap better than that, and so do
-the levels of memory. Workgroups that begin together are in the same phase of the program, so phases take turns: for all
-of the time where a workgroup is alone on its core, and for less of it the more workgroups run side by side and one
-after the other. Where one workgroup takes longer than the mean, it may begin last and run on alone, for all of the
-difference at most (Graham, "Bounds on multiprocessing timing anomalies", 1969). Costs are in cycles of a core unless
+several are nearly as busy: the total is the p-norm of their times. The pipelines of a core overlap better than other
+units, and so do the levels of memory. Workgroups that begin together are in the same phase of the program, so phases
+take turns: for all of the time where a workgroup is alone on its core, and for less of it the more workgroups run side
+by side and one after the other. The workgroup that takes the longest may begin last and run on alone, for all of its
+time at most (Graham, "Bounds on multiprocessing timing anomalies", 1969). Costs are in cycles of a core unless
 the table says otherwise. They are fitted to measured times, see docs/time-model.md.
 """
 
@@ -25,12 +24,11 @@ from .costs import Cost, MeasuredCosts
 from .device import Device
 from .roofline import Level
 
-_MOST = 1.75  # of p, above 1
-_HALFWAY = 16.0  # subgroups of a core with which units overlap half as well as they can
+_OVERLAP = 2.5  # the p of the norm that adds the times of units
 # Units that overlap better than others, and the p of the norm of their times.
 _SIDE_BY_SIDE, _SIDE_BY_SIDE_P = (("issue", "special functions"), ("cache lines", "L2 cache", "device memory")), 6
 _IN_STEP = 0.3  # of the time that phases take in turn: of workgroups that all begin at once
-_ALONE = 0.5  # of the time that the longest workgroup takes beyond the mean: how long it runs on after the others
+_ALONE = 0.5  # of the time that the longest workgroup takes: how long it runs on after the others
 _LINE_SECTORS = 4  # of a line of a function-space array
 _AROUND_L2 = 11  # how steep the step is at the size of the L2 cache, as chains of loads through buffers show it
 WORTH = 0.005  # of the time: less is no saving
@@ -44,7 +42,8 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "error_90": ("the ratio of predicted and measured time that 90% of dispatches stay within", 2.0),
     "launch_us": ("microseconds of a dispatch that does nothing", 1.0),
     "workgroup_start": ("starting a workgroup", 100.0),
-    "subgroup_start": ("starting a subgroup", 10.0),
+    "subgroup_start": ("starting a subgroup, if those of a workgroup take longer than it", 10.0),
+    "fetch": ("fetching an instruction that a core executes for the first time, against issuing it", 20.0),
     "issue_fp32": ("issuing an instruction of a subgroup, by class", 0.25),
     "issue_fp32_divide": ("the reciprocal of a division", 2.0),
     "issue_fp16": ("", 0.25),
@@ -52,6 +51,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "issue_integer": ("", 0.5),
     "issue_integer_multiply": ("", 0.5),
     "issue_integer_divide": ("", 5.0),
+    "issue_signed_divide": ("", 8.0),
     "issue_special": ("", 2.0),
     "issue_conversion": ("", 0.5),
     "issue_bit_count": ("bit counts and conversions to integers", 2.0),
@@ -72,7 +72,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "issue_workgroup_atomic_sum": ("one whose result nothing needs, by values that differ between lanes", 2.0),
     "issue_storage_atomic": ("", 1.0),
     "wavefront": ("a wavefront of workgroup memory", 1.0),
-    "load_line": ("a line of a load from storage", 1.0),
+    "load_wavefront": ("a wavefront of a load from storage in the cache of a core", 1.0),
     "store_line": ("a line of a store to storage", 1.0),
     "workgroup_atomic_turn": ("a lane that waits for its turn", 1.0),
     "l2_load_sector": ("a sector that the L2 cache delivers", 0.9),
@@ -103,9 +103,9 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "latency_stores_before_barrier": ("more if it waits for stores", 320.0),
     "latency_subgroup": ("", 25.0),
     "latency_wavefront": ("each wavefront of a load after the first", 1.0),
-    "latency_line": ("each line of a load after the first", 1.0),
+    "latency_storage_wavefront": ("likewise from storage", 1.0),
     "latency_issue": ("", 1.0),
-    "latency_loop": ("an iteration with a shorter body", 50.0),
+    "latency_loop": ("the end of an iteration", 24.0),
 }
 
 
@@ -139,11 +139,13 @@ class Work:
     """What one dispatch asks of a device. Counts are of all workgroups, unless they say otherwise.
 
     `resident`: workgroups of it that a core holds. `unevenness`: how many times as long the last core takes as if all
-    executed the same. `issued`: instructions of subgroups by class. `chain`: steps that depend on each other, by kind,
+    executed the same. `issued`: instructions of subgroups by class; `code`: those of the program that are executed at
+    all. `chain`: steps that depend on each other, by kind,
     of one workgroup on average; `longest`: of the workgroup that takes the most.
     `footprint`: bytes of the distinct lines of storage; `moved`: by device memory, if none stay in the L2 cache.
     `moved_again`: for workgroups far apart, if what they share does not stay in the L2 cache; `reach`: bytes that are
     accessed between two of them, on average.
+    `load_wavefronts`: of loads from storage, by the banks of the core's cache.
     `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
     `atomic_turns`: of the busiest part of the L2 cache; `atomic_word_turns`: of these, those of the busiest word.
     `phases`: the work of each phase of the program, in order, with the dispatch's own figures; empty if there is one.
@@ -159,12 +161,15 @@ class Work:
     resident: int
     unevenness: float
     issued: Mapping[str, float] = field(hash=False)
+    code: Mapping[str, float] = field(hash=False)
     chain: Mapping[str, float] = field(hash=False)
     longest: Mapping[str, float] = field(hash=False)
     wavefronts: float
     ideal_wavefronts: float
     load_lines: float
     ideal_load_lines: float
+    load_wavefronts: float
+    ideal_load_wavefronts: float
     store_lines: float
     ideal_store_lines: float
     missed_lines: float  # of loads, of which sectors miss the core's cache
@@ -200,6 +205,7 @@ class Work:
             lambda work: replace(
                 work,
                 load_lines=work.ideal_load_lines,
+                load_wavefronts=work.ideal_load_wavefronts,
                 store_lines=work.ideal_store_lines,
                 stored_lines=min(work.stored_lines, work.ideal_store_lines),
                 missed_lines=min(work.missed_lines, work.ideal_load_lines),
@@ -220,7 +226,7 @@ class Work:
 
 # The fields of a work that are those of the dispatch in each phase, and those that have figures by kind.
 _OF_DISPATCH = ("workgroups", "subgroups", "registers", "resident", "unevenness", "footprint", "reach")
-_BY_KIND = ("issued", "chain", "longest", "software", "software_chain", "lanes")
+_BY_KIND = ("issued", "code", "chain", "longest", "software", "software_chain", "lanes")
 
 
 @sealed
@@ -316,32 +322,31 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
 
     Works on many dispatches at once, too: on a work whose figures are arrays.
     """
-    mean, longest = chains = _chains(work, costs)
+    chains = _, longest = _chains(work, costs)
     phases = [_cycles(each, _chains(each, costs), costs, cores) for each in work.phases]
     phases = phases or [_cycles(work, chains, costs, cores)]
     for later in phases[1:]:
         later["workgroup start"] = 0.0
-    p = _overlap(work, cores)
     cycles = {name: sum([each[name] for each in phases]) for name in phases[0]}
-    units = _shares(cycles, p)
+    units = _shares(cycles)
     if len(phases) > 1:
-        in_turn, own = _in_turn(work, cores), [_shares(each, p) for each in phases]
+        in_turn, own = _in_turn(work, cores), [_shares(each) for each in phases]
         units = {name: (1 - in_turn) * units[name] + in_turn * sum([each[name] for each in own]) for name in cycles}
     norm = _larger(1e-9, sum(units.values()))
-    alone = _ALONE * (longest - mean) * _larger(0.0, 1 - cycles["latency"] / norm)  # as far as it was not waited for
+    alone = _ALONE * longest * _larger(0.0, 1 - cycles["latency"] / norm)  # as far as it was not waited for
     busy = 1 + alone / norm
     parts = {name: busy * each / costs["clock_mhz"] for name, each in units.items()}
     return sum(parts.values()) + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
 
 
-def _shares(cycles: Mapping[str, float], p: float) -> dict[str, float]:
+def _shares(cycles: Mapping[str, float]) -> dict[str, float]:
     """Return the cycles that units take side by side, divided among them: their sum is the p-norm."""
-    powers = {name: each**p for name, each in cycles.items()}
+    powers = {name: each**_OVERLAP for name, each in cycles.items()}
     for names in _SIDE_BY_SIDE:
         busiest = _larger(1e-9, _side_by_side([cycles[name] for name in names]))
-        power = busiest**p
+        power = busiest**_OVERLAP
         powers |= {name: power * (cycles[name] / busiest) ** _SIDE_BY_SIDE_P for name in names}
-    to_norm = _larger(1e-30, sum(powers.values())) ** (1 / p - 1)
+    to_norm = _larger(1e-30, sum(powers.values())) ** (1 / _OVERLAP - 1)
     return {name: each * to_norm for name, each in powers.items()}
 
 
@@ -361,12 +366,6 @@ def _rounds(work: Work, cores: int) -> float:
 def _resident(work: Work, cores: int) -> float:
     """The workgroups that the busiest core runs side by side."""
     return -_larger(-_rounds(work, cores), -work.resident)
-
-
-def _overlap(work: Work, cores: int) -> float:
-    """The p of the norm that adds the times of units."""
-    subgroups = _resident(work, cores) * work.subgroups
-    return 1 + _MOST * (subgroups - 1) / (subgroups - 1 + _HALFWAY)
 
 
 def _in_turn(work: Work, cores: int) -> float:
@@ -391,6 +390,10 @@ def _issue(work: Work, costs: Mapping[str, float], cores: int) -> float:
     return _share(work, cores) * _side_by_side((slots, half_rate))
 
 
+def _fetch(work: Work, costs: Mapping[str, float]) -> float:
+    return costs["fetch"] * sum([costs[_SLOT[kind]] * count for kind, count in work.code.items()])
+
+
 def _special(work: Work, costs: Mapping[str, float], cores: int) -> float:
     return _share(work, cores) * sum([costs[_ISSUE[kind]] * work.issued.get(kind, 0.0) for kind in SPECIAL])
 
@@ -401,7 +404,8 @@ def _workgroup_memory(work: Work, costs: Mapping[str, float], cores: int) -> flo
 
 
 def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    return _share(work, cores) * (work.load_lines * costs["load_line"] + work.store_lines * costs["store_line"])
+    loads, stores = work.load_wavefronts * costs["load_wavefront"], work.store_lines * costs["store_line"]
+    return _share(work, cores) * (loads + stores)
 
 
 def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -454,14 +458,15 @@ def _atomics(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 
 def _start(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    subgroups = work.workgroups * work.subgroups
-    return (work.workgroups * costs["workgroup_start"] + subgroups * costs["subgroup_start"]) / cores
+    each = _larger(costs["workgroup_start"], work.subgroups * costs["subgroup_start"])
+    return work.workgroups * each / cores
 
 
 def _cycles(work: Work, chains: tuple[float, float], costs: Mapping[str, float], cores: int) -> dict[str, float]:
     """Return the cycles of each unit. `chains`: those of the work."""
     return {
         "issue": _issue(work, costs, cores),
+        "instruction fetch": _fetch(work, costs),
         "special functions": _special(work, costs, cores),
         "workgroup memory": _workgroup_memory(work, costs, cores),
         "cache lines": _cache_lines(work, costs, cores),

@@ -3,8 +3,8 @@
 A subgroup issues in order and waits for operands (Huang et al., "GPUMech", MICRO 2014: interval analysis). One pass
 over the program keeps, for each value, when it is ready and along which steps. A region's own chain is the time that it
 adds to its parent's; constructs inside it have their own. A value from before a loop is waited for once, before the
-loop. What continues an iteration issues while its body waits. An iteration takes at least one `loop` step: WGSL
-compilers bound the iterations of each loop, and the check is a chain of its own beside the others.
+loop. What continues an iteration issues while its body waits. WGSL compilers bound the iterations of each loop, and the
+check is a chain of its own beside the others. After both, the end of an iteration takes a `loop` step.
 
 Subgroups that wait for each other are in the same phase of the program: what loads a tile is over before what computes
 with it begins. A phase ends at a barrier, and where an outermost loop without barriers begins or ends, unless it has
@@ -26,7 +26,9 @@ from ..fast_dataclass import entity, frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
 from .instruction_costs import (
+    CHECK,
     FLOATS,
+    MULTIPLY_AND_SUBTRACT,
     STEPS,
     STEPS_OF_SOFTWARE,
     STORE_OF_LOCAL,
@@ -114,12 +116,6 @@ def region_costs(lowered: Lowered, *, barriers: bool = True) -> list[RegionCosts
 _CYCLES = attrgetter("cycles")
 
 
-def _cost(value: ir.Value) -> InstructionCost | None:
-    if is_negation(value):
-        return None
-    return cost_of_value(value.op, by_constant=bool(value.args) and value.args[-1].op == "const")
-
-
 class _Walk:
     def __init__(self, lowered: Lowered, barriers: bool) -> None:
         self._barriers = barriers
@@ -128,6 +124,7 @@ class _Walk:
         arrays = arrays_in_memory(lowered.body)
         self._copied = slots_of(array for array in arrays if array.copied)
         self._variables = slots_of(array for array in arrays if not array.copied)
+        self._divided: dict[tuple[int, int], str] = {}  # the first operation on operands of a division, by identity
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
         self._leaving = _leaving(lowered.body)
@@ -201,7 +198,7 @@ class _Walk:
                 self._share_counts(self.found[body], self.found[continuing])
                 halves = self.found[header:continuing], self.found[continuing:]
                 first = [part for half in halves for part in half if part.phase == half[0].phase]
-                _take_a_check([part for part in first if part.parent is costs])
+                _end_an_iteration([part for part in first if part.parent is costs])
                 self._phases.after_loop(waits)
                 return begin, now
 
@@ -282,10 +279,21 @@ class _Walk:
             return
         if value.op == "get":
             self._ready[id(value)] = self._ready.get(id(value.imm), Moment())
-        elif (cost := _cost(value)) is not None:
+        elif (cost := self._cost(value)) is not None:
             self._issue(value, cost, [value], costs, now)
         elif value.args:
             self._ready[id(value)] = self._after(value.args, Moment())
+
+    def _cost(self, value: ir.Value) -> InstructionCost | None:
+        """Return the cost of a value. The quotient and the remainder of the same unsigned operands take one division;
+        of signed ones, on an H200, two."""
+        if is_negation(value):
+            return None
+        if value.op in ("div_u32", "rem_u32"):
+            dividend, divisor = value.args
+            if self._divided.setdefault((id(dividend), id(divisor)), value.op) != value.op:
+                return MULTIPLY_AND_SUBTRACT
+        return cost_of_value(value.op, by_constant=bool(value.args) and value.args[-1].op == "const")
 
     def _issue(
         self, item: ir.Item, cost: InstructionCost, results: list[ir.Value], costs: RegionCosts, now: Moment
@@ -328,12 +336,12 @@ def _close(costs: RegionCosts, start: Moment, end: Moment, inside: Counter[str])
     costs.chain = chain
 
 
-def _take_a_check(parts: Sequence[RegionCosts]) -> None:
-    """Make an iteration take the time of its check, if the first phase of its parts is shorter."""
-    missing = 1 - sum(_length(part.chain) for part in parts) / STEPS["loop"]
-    if missing > 0:
-        body = next(part for part in parts if part.iterates)
-        body.chain = {**body.chain, "loop": missing}
+def _end_an_iteration(parts: Sequence[RegionCosts]) -> None:
+    """Add the end of an iteration to a loop, and the time of its check as far as the first phase of its parts is
+    shorter."""
+    body = next(part for part in parts if part.iterates)
+    missing = max(0.0, CHECK - sum(_length(part.chain) for part in parts))
+    body.chain = {**body.chain, "loop": 1 + missing / STEPS["loop"]}
 
 
 def _leaving(body: ir.Region) -> frozenset[int]:

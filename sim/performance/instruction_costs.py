@@ -10,9 +10,8 @@ from ..ir.instruction_classes import class_of
 from ..ir.lowered import Lowered
 from ..ir.sites import SourceSite
 
-# Steps of a chain, and the cycles that decide which chain is the longest. `loop`: the least that an iteration takes,
-# `issue`: an instruction that nothing waits for. A barrier that orders storage waits longer, and still longer for
-# stores before it.
+# Steps of a chain, and the cycles that decide which chain is the longest. `loop`: the end of an iteration, `issue`: an
+# instruction that nothing waits for. A barrier that orders storage waits longer, and still longer for stores before it.
 STEPS = {
     "alu": 4.5,
     "special": 20.0,
@@ -32,11 +31,12 @@ STEPS = {
     "stores_before_barrier": 320.0,
     "subgroup": 25.0,
     "issue": 1.0,
-    "loop": 50.0,
+    "loop": 24.0,
 }
 # Steps of floats are counted apart, too, for processors that wait longer for their results. They decide no chain.
 STEPS_OF_SOFTWARE = {"fp32": 0.0}
 FLOATS = frozenset(("fp32", "fp16"))
+CHECK = 30.0  # cycles of the check of an iteration, which runs beside its body
 # Instructions with a cost of their own when they issue.
 ISSUED = (
     *(
@@ -47,6 +47,7 @@ ISSUED = (
         "integer",
         "integer_multiply",
         "integer_divide",
+        "signed_divide",
         "special",
         "conversion",
     ),
@@ -80,7 +81,7 @@ REDUCTIONS = ("add", "sub", "max", "min", "and", "or", "xor")
 PREFIX_SUMS = ("add", "sub")
 _PREFIX = 5  # steps of a prefix sum over a subgroup
 _STEP_OF = {"bit_count": "conversion"}
-_STEPS_OF = {"integer_divide": 20}  # a sequence of dependent instructions
+_STEPS_OF = {"integer_divide": 20, "signed_divide": 30}  # sequences of dependent instructions
 # Division of integers by a constant: the high half of a product, a shift and corrections (Granlund and Montgomery,
 # "Division by invariant integers using multiplication", PLDI 1994). A remainder multiplies and subtracts once more.
 _BY_CONSTANT = {"div": (1, 3), "rem": (2, 4)}
@@ -112,6 +113,9 @@ class InstructionCost:
     prefix: int = 0
 
 
+MULTIPLY_AND_SUBTRACT = InstructionCost("integer_multiply", "alu", 2, integer=1)  # a remainder, from its quotient
+
+
 def cost_of_value(op: str, *, by_constant: bool = False) -> InstructionCost | None:
     """Return the cost of a scalar operation; None for one that costs no instruction.
 
@@ -133,7 +137,7 @@ def cost_of_value(op: str, *, by_constant: bool = False) -> InstructionCost | No
         products, others = multiplied
         return InstructionCost("integer_multiply", "alu", products + others, products, integer=others)
     elif kind in ("integer", "fp32") and op.startswith(("div", "rem")):
-        kind += "_divide"
+        kind = "signed_divide" if op.endswith("i32") else f"{kind}_divide"
     if kind == "special":
         special, arithmetic = _SEQUENCES.get(op.partition("_")[0], (1, 0))
         return InstructionCost(kind, kind, special, special, arithmetic)
@@ -194,6 +198,8 @@ def executed_in_software(item: ir.Item, cost: InstructionCost) -> tuple[tuple[st
     match item:
         case ir.Load(results=words) | ir.Store(values=words):
             return ((cost.issued, len(words)),)
+        case ir.Value() if cost.issued == "signed_divide":
+            return (("integer_divide", 1),)
         case ir.Value(op=op) if cost.issued == "special":
             return _FUNCTIONS.get(op.rpartition("_")[0], (("exp", 1), ("fp32", 8)))
         case ir.Pick(index=index):

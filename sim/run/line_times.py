@@ -100,11 +100,21 @@ _STEP_OF = {
 
 
 def _issued(run: Run, costs: MeasuredCosts) -> _Weights:
+    return _instructions(run, costs, lambda executions: executions)
+
+
+def _fetched(run: Run, costs: MeasuredCosts) -> _Weights:
+    """Charge for each instruction once."""
+    return _instructions(run, costs, lambda executions: min(1, executions))
+
+
+def _instructions(run: Run, costs: MeasuredCosts, times: Callable[[int], int]) -> _Weights:
+    """Charge for issuing instructions. `times`: how often, by executions."""
     known = {name.removeprefix("issue_"): cost.value for name, cost in costs.costs.items() if name.startswith("issue_")}
     found: _Weights = defaultdict(float)
     for row in run.instructions:
         kind = "fp32" if row.kind in SPECIAL else _ISSUED_AS.get(row.kind, row.kind)
-        found[row.span.place.file, row.line] += row.executions * known.get(kind, known["integer"])
+        found[row.span.place.file, row.line] += times(row.executions) * known.get(kind, known["integer"])
     return found
 
 
@@ -152,7 +162,8 @@ def _wavefronts(run: Run, costs: MeasuredCosts) -> _Weights:
 
 
 def _lines(run: Run, costs: MeasuredCosts) -> _Weights:
-    return _by_line(_accesses(run), lambda site: site.global_lines * costs.value(f"{site.kind}_line"))
+    each = {"load": costs.value("load_wavefront"), "store": costs.value("store_line")}
+    return _by_line(_accesses(run), lambda site: site.global_lines * each[site.kind])
 
 
 def _sectors(run: Run, costs: MeasuredCosts) -> _Weights:
@@ -177,6 +188,7 @@ def _accesses(run: Run) -> list[Site]:
 
 _WEIGHTS: dict[str, Callable[[Run, MeasuredCosts], _Weights]] = {
     "issue": _issued,
+    "instruction fetch": _fetched,
     "special functions": _special,
     "workgroup memory": _wavefronts,
     "cache lines": _lines,

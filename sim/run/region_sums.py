@@ -28,11 +28,12 @@ _SiteRows = dict[int, int]  # where the sum of the executions of this site is
 
 @frozen
 class ExecutedPhase:
-    """What a dispatch executes in a phase, or in all. `issued`: instructions by class, of all subgroups. `chain`: steps
-    by kind, of a workgroup on average; `longest`: of the workgroup that takes the most; `steps`: of all subgroups that
-    execute them. None has zeros."""
+    """What a dispatch executes in a phase, or in all. `issued`: instructions by class, of all subgroups; `code`: those
+    of the program that are executed at all. `chain`: steps by kind, of a workgroup on average; `longest`: of the
+    workgroup that takes the most; `steps`: of all subgroups that execute them. None has zeros."""
 
     issued: dict[str, float]
+    code: dict[str, float]
     chain: dict[str, float]
     longest: dict[str, float]
     steps: dict[str, float]
@@ -44,6 +45,7 @@ class ExecutedPhase:
             return phases[0]
         return ExecutedPhase(
             issued=_sum(each.issued for each in phases),
+            code=_sum(each.code for each in phases),
             chain=_sum(each.chain for each in phases),
             longest=_sum(each.longest for each in phases),
             steps=_sum(each.steps for each in phases),
@@ -85,17 +87,24 @@ class RegionSums:
     ) -> Executed:
         """Return what workgroups of so many subgroups and lanes execute. `blocks`: what a run of so many counted, each
         of which stands for `scale` workgroups."""
-        visits = np.empty((1 + len(self.starts), len(_COUNTS)))
-        visits[0] = workgroups * subgroups, workgroups * lanes, lanes
-        visits[1:] = np.maximum.reduceat(blocks.take(self.counts), self.starts)
-        visits /= 1, max(1, workgroups * lanes), lanes
+        visits = np.empty((1 + len(self.starts), len(_COUNTS) + 1))
+        visits[0, :-1] = workgroups * subgroups, workgroups * lanes, lanes
+        visits[1:, :-1] = np.maximum.reduceat(blocks.take(self.counts), self.starts)
+        visits[:, -1] = visits[:, 0] > 0
+        visits /= 1, max(1, workgroups * lanes), lanes, 1
         np.maximum(visits[:, 1], visits[:, 2], out=visits[:, 2])
         sums = self.weights @ visits
         sums[:, 0] *= scale
-        total, mean, longest = sums.T.tolist()
+        total, mean, longest, once = sums.T.tolist()
         return Executed(
             phases=[
-                ExecutedPhase(_named(issued, total), _named(chain, mean), _named(chain, longest), _named(chain, total))
+                ExecutedPhase(
+                    issued=_named(issued, total),
+                    code=_named(issued, once),
+                    chain=_named(chain, mean),
+                    longest=_named(chain, longest),
+                    steps=_named(chain, total),
+                )
                 for issued, chain in self.phases
             ],
             shares=_shares([{site: total[row] for site, row in its.items()} for its in self.sites]),

@@ -40,11 +40,12 @@ class Spread:
 
 @frozen
 class Misses:
-    """The shares of a load that the cache of a core does not serve: of its `sectors`, and of its `executions`, those
-    that wait for such a sector."""
+    """What a load asks of the cache of a core, and the shares that it does not serve: of its `sectors`, and of its
+    `executions`, those that wait for such a sector. `wavefronts`: that the banks of the cache take to each line."""
 
     sectors: float
     executions: float
+    wavefronts: float = 1.0
 
 
 @frozen
@@ -63,19 +64,20 @@ class Sample:
 @frozen
 class Sampler:
     """A program that samples workgroups. `loads`: of each place that loads, by its number, the probes that count what
-    its cache lacks, and those that count its sectors."""
+    its cache lacks, those that count its sectors, and those that count its wavefronts."""
 
     program: Program
-    loads: list[tuple[int, list[int], list[int]]]
+    loads: list[tuple[int, list[int], list[int], list[int]]]
 
 
 def sampler(program: Program) -> Sampler:
     """Return the sampler of a program with the probes `SAMPLED`."""
-    probes: dict[str, dict[int, list[int]]] = {"cached": {}, "sectors": {}}
+    probes: dict[str, dict[int, list[int]]] = {"cached": {}, "sectors": {}, "banks": {}}
     for number, probe in enumerate(program.memory_probes):
         if probe.kind in probes:
             probes[probe.kind].setdefault(probe.site, []).append(number)
-    return Sampler(program, [(site, its, probes["sectors"].get(site, [])) for site, its in probes["cached"].items()])
+    sectors, banks = probes["sectors"], probes["banks"]
+    return Sampler(program, [(site, its, sectors.get(site, []), banks[site]) for site, its in probes["cached"].items()])
 
 
 def sample_workgroups(
@@ -130,10 +132,14 @@ def _spread(parts: Parts, device: Device) -> Spread:
 def _misses(sampler: Sampler, bounds: list[list[int]], tallies: list[list[int]]) -> dict[int, Misses]:
     """Return the misses of each place that loads, from what a workgroup counted."""
     found: dict[int, Misses] = {}
-    for site, cached, counts in sampler.loads:
+    for site, cached, counts, banks in sampler.loads:
         if executed := sum([bounds[probe][at.EXECUTED] for probe in cached]):
             missed = sum([bounds[probe][at.MISSED] for probe in cached])
             sectors = sum([tallies[probe][at.CHARGED] for probe in counts])
             delayed = sum([bounds[probe][at.DELAYED] for probe in cached])
-            found[site] = Misses(min(1.0, missed / sectors) if sectors else 1.0, delayed / executed)
+            wavefronts = sum([tallies[probe][at.CHARGED] for probe in banks])
+            lines = sum([tallies[probe][at.LINES] for probe in counts])
+            found[site] = Misses(
+                min(1.0, missed / sectors) if sectors else 1.0, delayed / executed, wavefronts / lines if lines else 1.0
+            )
     return found

@@ -12,7 +12,7 @@ from tests.models.test_time_model import CORES, FREE, IDLE
 
 pytest.importorskip("scipy", reason="the fit needs SciPy: pip install 'bankshot[calibrate]'")
 
-TRUE = {**FREE, "wavefront": 3.0, "load_line": 0.5, "launch_us": 2.0}
+TRUE = {**FREE, "wavefront": 3.0, "load_wavefront": 0.5, "launch_us": 2.0}
 
 
 def points() -> list[Point]:
@@ -21,7 +21,7 @@ def points() -> list[Point]:
     for size in np.geomspace(1e5, 1e8, 12).tolist():
         for kind, work in (
             ("conflicts", replace(IDLE, wavefronts=size)),
-            ("lines", replace(IDLE, load_lines=size)),
+            ("lines", replace(IDLE, load_wavefronts=size)),
             ("launch", IDLE),
         ):
             found.append(Point(kind, work, float(GPU.predicted_us(work, TRUE, CORES)[0])))
@@ -32,14 +32,14 @@ def test_a_fit_finds_the_costs_that_made_the_times() -> None:
     free = {"workgroup_start": 1e-6, "subgroup_start": 1e-6}  # these times cannot tell them from the launch
     found = fit(points(), CORES, {"clock_mhz": 1000.0, **free})
     assert found.costs["wavefront"] == pytest.approx(3.0, rel=0.1)
-    assert found.costs["load_line"] == pytest.approx(0.5, rel=0.1)
+    assert found.costs["load_wavefront"] == pytest.approx(0.5, rel=0.1)
     assert found.costs["launch_us"] == pytest.approx(2.0, rel=0.1)
     assert bound_of(found.errors) < 1.1
 
 
 def test_works_of_different_numbers_of_phases_are_predicted_together_as_alone() -> None:
-    one = replace(IDLE, wavefronts=1e6, load_lines=1e6)
-    two = replace(one, phases=(replace(one, load_lines=0.0), replace(one, wavefronts=0.0)))
+    one = replace(IDLE, wavefronts=1e6, load_wavefronts=1e6)
+    two = replace(one, phases=(replace(one, load_wavefronts=0.0), replace(one, wavefronts=0.0)))
     three = replace(two, phases=(*two.phases, replace(IDLE, chain={"alu": 9.0})))
     found = fit([Point("", work, 1.0) for work in (one, two, three)], CORES, {"clock_mhz": 1000.0})
     alone = [GPU.predicted_us(work, found.costs, CORES)[0] for work in (one, two, three)]
@@ -58,7 +58,7 @@ def test_the_spread_of_a_cost_follows_from_the_deviations_of_times() -> None:
         for number, each in enumerate(exact)
     ]
     before, after = fit(exact, CORES, start).spreads, fit(moved, CORES, start).spreads
-    for cost in ("wavefront", "load_line"):
+    for cost in ("wavefront", "load_wavefront"):
         added = np.log(after[cost]) ** 2 - np.log(before[cost]) ** 2
         assert deviation**2 / 12 < added < deviation**2 / 6
 

@@ -16,12 +16,15 @@ IDLE = Work(
     resident=4,
     unevenness=1.0,
     issued={},
+    code={},
     chain={},
     longest={},
     wavefronts=0.0,
     ideal_wavefronts=0.0,
     load_lines=0.0,
     ideal_load_lines=0.0,
+    load_wavefronts=0.0,
+    ideal_load_wavefronts=0.0,
     store_lines=0.0,
     ideal_store_lines=0.0,
     missed_lines=0.0,
@@ -65,7 +68,9 @@ def us(work: Work, **costs: float) -> float:
         ({"issued": {"special": 40_000.0}}, {"issue_special": 2.0}, 3 / 20 * 40_000 * 2 / 1000),
         ({"wavefronts": 80_000.0}, {"wavefront": 2.0}, 3 / 20 * 80_000 * 2 / 1000),
         ({"workgroup_atomic_turns": 80_000.0}, {"workgroup_atomic_turn": 3.0}, 3 / 20 * 80_000 * 3 / 1000),
-        ({"load_lines": 4e4, "store_lines": 2e4}, {"load_line": 1.0, "store_line": 4.0}, 3 / 20 * 12e4 / 1000),
+        ({"load_wavefronts": 4e4}, {"load_wavefront": 3.0}, 3 / 20 * 12e4 / 1000),
+        ({"store_lines": 2e4}, {"store_line": 4.0}, 3 / 20 * 8e4 / 1000),
+        ({"code": {"fp32": 600.0, "special": 400.0}}, {"fetch": 20.0, "issue_fp32": 0.25}, 1000 * 0.25 * 20 / 1000),
         ({"load_sectors": 4e4}, {"l2_load_sector": 2.0}, 3 / 20 * 8e4 / 1000),
         ({"load_sectors": 4e4, "missed_lines": 4e4}, {"l2_load_sector": 1.0, "l2_load_line": 3.0}, 3 / 20 * 120),
         ({"load_sectors": 4e4, "missed_lines": 1e4}, {"l2_load_sector": 1.0, "l2_load_line": 3.0}, 3 / 20 * 40),
@@ -87,32 +92,32 @@ def us(work: Work, **costs: float) -> float:
          (800 * 10 / CORES + 300 * 2) / 1000),
         ({"atomic_turns": 300.0, "atomic_word_turns": 100.0}, {"atomic_turn": 2.0, "atomic_word_turn": 5.0},
          (200 * 2 + 100 * 5) / 1000),
-        ({}, {"workgroup_start": 100.0, "subgroup_start": 10.0}, (20 * 100 + 40 * 10) / CORES / 1000),
+        ({}, {"workgroup_start": 100.0, "subgroup_start": 10.0}, 20 * 100 / CORES / 1000),
+        ({}, {"workgroup_start": 100.0, "subgroup_start": 80.0}, 40 * 80 / CORES / 1000),
     ],
 )  # fmt: skip
 def test_each_unit_charges_for_its_own_work(changes: dict[str, Any], costs: dict[str, float], expected: float) -> None:
     assert us(replace(IDLE, **changes), **costs) == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_longest_workgroup_runs_on_alone_for_half_of_its_excess() -> None:
+def test_the_longest_workgroup_runs_on_alone_for_half_of_its_time() -> None:
     """The cores issue for 75 us; the chains of workgroups take 0.4 us, one of them 3.6 us more."""
     busy = replace(IDLE, subgroups=32, issued={"fp32": 1e6}, chain={"alu": 100.0}, longest={"alu": 100.0})
     costs = {"issue_fp32": 0.5, "latency_alu": 4.0}
     longer = us(replace(busy, longest={"alu": 1000.0}), **costs) - us(busy, **costs)
     assert 0.9 * 3.6 / 2 < longer < 1.2 * 3.6 / 2
+    assert us(busy, **costs) == pytest.approx(75 + 0.4 / 2, rel=1e-3)
 
 
 def test_two_units_that_are_equally_busy_take_longer_than_one() -> None:
     work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=20_000.0)
-    p = 1 + 1.75 * 5 / (5 + 16)  # 3 workgroups of 2 subgroups on the busiest core
-    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2 ** (1 / p))
+    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2 ** (1 / 2.5))
 
 
-def test_the_units_of_one_subgroup_take_turns_and_those_of_many_overlap() -> None:
-    one = replace(IDLE, workgroups=1, subgroups=1, issued={"fp32": 3_000.0}, wavefronts=4_000.0)
-    assert us(one, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 + 4.0)
-    many = replace(one, subgroups=1_000_000)
-    assert us(many, issue_fp32=1.0, wavefront=1.0) == pytest.approx((3.0**2.75 + 4.0**2.75) ** (1 / 2.75), rel=1e-3)
+@pytest.mark.parametrize("subgroups", [1, 32])
+def test_units_overlap_however_many_subgroups_wait(subgroups: int) -> None:
+    work = replace(IDLE, workgroups=1, subgroups=subgroups, issued={"fp32": 3_000.0}, wavefronts=4_000.0)
+    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx((3.0**2.5 + 4.0**2.5) ** (1 / 2.5))
 
 
 def test_the_pipelines_of_a_core_hardly_wait_for_each_other() -> None:
@@ -142,8 +147,8 @@ def test_the_parts_of_pipelines_add_up_to_the_time() -> None:
 
 
 def test_the_levels_of_memory_hardly_wait_for_each_other() -> None:
-    work = replace(IDLE, load_lines=20_000.0, load_sectors=10_000.0)
-    assert us(work, load_line=1.0, l2_load_sector=2.0) == pytest.approx(3.0 * 2 ** (1 / 6))
+    work = replace(IDLE, load_wavefronts=20_000.0, load_sectors=10_000.0)
+    assert us(work, load_wavefront=1.0, l2_load_sector=2.0) == pytest.approx(3.0 * 2 ** (1 / 6))
 
 
 BUSY = replace(IDLE, subgroups=1_000_000, issued={"fp32": 20_000.0}, wavefronts=20_000.0)  # 3 us of either unit
@@ -156,7 +161,7 @@ def test_the_phases_of_a_workgroup_that_is_alone_take_turns() -> None:
     first, later = replace(alone, issued={"fp32": 24_000.0}), replace(alone, issued={}, wavefronts=32_000.0)
     both = replace(first, wavefronts=32_000.0)
     assert us(replace(both, phases=(first, later)), **COSTS_OF_BUSY) == pytest.approx(3.0 + 4.0)
-    assert us(both, **COSTS_OF_BUSY) == pytest.approx((3.0**2.75 + 4.0**2.75) ** (1 / 2.75), rel=1e-3)
+    assert us(both, **COSTS_OF_BUSY) == pytest.approx((3.0**2.5 + 4.0**2.5) ** (1 / 2.5), rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +178,7 @@ def test_the_phases_of_workgroups_side_by_side_take_turns_in_part(
 ) -> None:
     work = replace(BUSY, workgroups=workgroups, resident=resident, phases=PHASES)
     busiest = -(-workgroups // CORES) / workgroups * 20.0
-    together = 2 ** (1 / 2.75)
+    together = 2 ** (1 / 2.5)
     expected = busiest * ((1 - in_turn) * together + in_turn * 2)
     phases = tuple(replace(each, workgroups=workgroups, resident=resident) for each in PHASES)
     assert us(replace(work, phases=phases), **COSTS_OF_BUSY) == pytest.approx(expected, rel=1e-3)
@@ -228,9 +233,10 @@ def test_a_prediction_has_bounds_parts_and_savings() -> None:
 
 
 def test_a_level_of_memory_takes_its_bytes_and_its_time_from_the_model() -> None:
-    costs = {**FREE, "load_line": 2.0, "store_line": 1.0, "l2_load_sector": 3.0, "dram_byte": 0.8}
+    costs = {**FREE, "load_wavefront": 4.0, "store_line": 1.0, "l2_load_sector": 3.0, "dram_byte": 0.8}
     measured = MeasuredCosts({name: Cost(value, None, "by hand") for name, value in costs.items()})
-    work = replace(IDLE, load_lines=200.0, store_lines=100.0, load_sectors=400.0, footprint=1e9, moved=1e6)
+    loads = {"load_lines": 200.0, "load_wavefronts": 100.0, "load_sectors": 400.0}
+    work = replace(IDLE, **loads, store_lines=100.0, footprint=1e9, moved=1e6)
     levels = memory_levels(work, get("nvidia").with_(cores=CORES, costs=measured))
     assert [level.name for level in levels] == ["L1 cache", "L2 cache", "device memory"]
     assert [level.bytes for level in levels] == [300 * 128, 400 * 32, pytest.approx(1e6)]
@@ -239,8 +245,8 @@ def test_a_level_of_memory_takes_its_bytes_and_its_time_from_the_model() -> None
 
 
 def test_parts_add_up() -> None:
-    work = replace(IDLE, issued={"fp32": 9_000.0}, wavefronts=7_000.0, load_lines=8_000.0)
-    total, parts = predicted_us(work, {**FREE, "issue_fp32": 1.0, "wavefront": 1.0, "load_line": 1.0}, CORES)
+    work = replace(IDLE, issued={"fp32": 9_000.0}, wavefronts=7_000.0, load_wavefronts=8_000.0)
+    total, parts = predicted_us(work, {**FREE, "issue_fp32": 1.0, "wavefront": 1.0, "load_wavefront": 1.0}, CORES)
     assert math.isclose(sum(parts.values()), total)
 
 

@@ -64,7 +64,7 @@ def test_a_program_without_basic_blocks_is_executed_by_every_subgroup() -> None:
 
 def test_a_program_without_costs_executes_nothing() -> None:
     found = region_sums([RegionCosts(None, blocks=[0])]).of(blocks(executions=[10]), 5, 2, 64)
-    assert (found.phases, found.software) == ([ExecutedPhase({}, {}, {}, {})], {})
+    assert (found.phases, found.software) == ([ExecutedPhase({}, {}, {}, {}, {})], {})
 
 
 def test_a_region_in_two_phases_adds_to_the_sums_of_either() -> None:
@@ -76,7 +76,7 @@ def test_a_region_in_two_phases_adds_to_the_sums_of_either() -> None:
     found = region_sums([body, later]).of(blocks(executions=[12], launched=[6 * 64], longest=[64]), 6, 2, 64)
     assert [phase.issued["fp32"] for phase in found.phases] == [3 * 12, 5 * 12]
     assert ExecutedPhase.sum(found.phases) == ExecutedPhase(
-        {"fp32": 8 * 12}, {"alu": 8.0}, {"alu": 8.0}, {"alu": 8.0 * 12}
+        {"fp32": 8 * 12}, {"fp32": 8}, {"alu": 8.0}, {"alu": 8.0}, {"alu": 8.0 * 12}
     )
 
 

@@ -37,6 +37,36 @@ def test_a_copy_moves_each_sector_once() -> None:
     assert found.missed == 1.0
 
 
+@pytest.mark.parametrize(
+    ("stride", "wavefronts"),
+    [(0, 1), (1, 1), (3, 1.5), (8, 8), (9, 3), (32, 32), (33, 8.75), (36, 8.75), (40, 8.75), (48, 16)],
+)
+def test_a_load_has_bank_conflicts_in_the_cache(stride: int, wavefronts: float) -> None:
+    """On an H200, such loads take 2.1, 2.1, 2.1, 8, 3, 32, 8.8, 7.7, 10 and 16 cycles; no load less than 2."""
+    found = work(f"y[g] = x[(i & 31u) * {stride}u];", grid=1)
+    assert found.load_wavefronts == 2 * wavefronts
+    assert found.ideal_load_wavefronts <= 2
+
+
+def test_a_load_of_four_words_takes_a_wavefront_for_eight_lanes() -> None:
+    text = """
+        @group(0) @binding(0) var<storage, read> x: array<vec4f>;
+        @group(0) @binding(1) var<storage, read_write> y: array<vec4f>;
+        @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) { y[i] = x[i * STRIDEu]; }"""
+    bindings = {name: np.zeros((1024, 4), np.float32) for name in "xy"}
+    for stride, wavefronts in ((1, 4), (2, 8), (3, 4), (4, 16), (8, 32)):
+        found = bankshot.simulate(text.replace("STRIDE", str(stride)), grid=1, bindings=bindings).work
+        assert found.load_wavefronts == wavefronts
+
+
+def test_code_is_what_is_executed_at_all() -> None:
+    body = "var sum = 0.0; for (var k = 0u; k < 4u; k++) { sum += x[g + k]; } y[g] = sum; "
+    found = work(body)
+    assert found.issued["storage_load"] == GRID * 2 * 4
+    assert (found.code["storage_load"], found.code["loop"]) == (1, 1)
+    assert work(body + "if w.x > 6u { y[g] = x[g + 9u]; }").code["storage_load"] == 1
+
+
 def test_what_a_workgroup_loads_again_is_in_its_cache() -> None:
     found = work("y[g] = x[g] + x[w.x * 64u + (63u - i)];")
     assert found.missed == 0.5
@@ -141,8 +171,8 @@ def test_a_load_of_texels_waits_in_its_own_phase() -> None:
     """Each of 32 lanes loads from a line of its own."""
     given = {"texels": np.ones((64, 64), np.float32), "y": np.ones(64, np.float32)}
     before, after = bankshot.simulate(TEXELS, grid=1, bindings=given).work.phases
-    assert before.chain["line"] == 0
-    assert after.chain["line"] == 31 * after.chain["storage_load"] > 0
+    assert before.chain["storage_wavefront"] == 0
+    assert after.chain["storage_wavefront"] == 31 * after.chain["storage_load"] > 0
 
 
 def test_each_access_is_in_the_work_of_its_phase() -> None:
@@ -275,9 +305,9 @@ def test_what_workgroups_far_apart_share_is_moved_again() -> None:
     assert found.reach == 256 * 64 + 4 * 64 * 4  # what 4 workgroups load and store
 
 
-def test_the_chain_waits_for_each_wavefront_and_each_line() -> None:
+def test_the_chain_waits_for_each_wavefront() -> None:
     found = work("t[i] = x[i * 32u]; workgroupBarrier(); y[g] = t[i * 32u];")
-    assert found.chain["line"] == 31
+    assert found.chain["storage_wavefront"] == 31
     assert found.chain["wavefront"] == 31
 
 
