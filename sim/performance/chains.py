@@ -9,7 +9,7 @@ check is a chain of its own beside the others. After both, the end of an iterati
 Subgroups that wait for each other are in the same phase of the program: what loads a tile is over before what computes
 with it begins. A phase ends at a barrier, and where an outermost loop without barriers begins or ends, unless it has
 neither accessed memory nor looped. A region that several phases share has costs for each. The check of an iteration
-runs beside the first of them, as a barrier waits for it. A region also has costs apart for what follows a jump out of
+runs beside the first of them, up to its barrier. A region also has costs apart for what follows a jump out of
 it, which fewer invocations may execute.
 """
 
@@ -338,9 +338,10 @@ def _close(costs: RegionCosts, start: Moment, end: Moment, inside: Counter[str])
 
 def _end_an_iteration(parts: Sequence[RegionCosts]) -> None:
     """Add the end of an iteration to a loop, and the time of its check as far as the first phase of its parts is
-    shorter."""
+    shorter, up to a barrier."""
     body = next(part for part in parts if part.iterates)
-    missing = max(0.0, CHECK - sum(_length(part.chain) for part in parts))
+    barriers = sum(part.chain.get("barrier", 0.0) for part in parts)
+    missing = max(0.0, CHECK + barriers * STEPS["barrier"] - sum(_length(part.chain) for part in parts))
     body.chain = {**body.chain, "loop": 1 + missing / STEPS["loop"]}
 
 
