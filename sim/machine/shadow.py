@@ -48,20 +48,29 @@ _borrowed = borrower(WATCH)
 # ---- all lanes of an access --------------------------------------------------------------------------
 
 
+@inlined
+def distinct_lanes(known, size):
+    """Return how many lanes of a workgroup, and how far apart, have all of its addresses in a known pattern."""
+    if known[at.SHAPE] == at.PERIODIC:
+        return min(size, known[at.PERIOD]), np.int64(1)
+    if known[at.SHAPE] == at.BLOCKS and size % at.VECTOR_LANES == 0:
+        return size, np.int64(at.VECTOR_LANES)
+    return size, np.int64(1)
+
+
 @compiled
-def all_written(w, slot, addresses, extra, config, workgroups_per_batch):
-    """Whether all words of a load in bounds have been written."""
+def all_written(w, slot, addresses, known, extra, config, workgroups_per_batch):
+    """Whether all words of a load with a known pattern, in bounds, have been written."""
     row, size, writers = w.table[slot], config[at.LANES], w.workgroup.stamps[at.WRITER]
     factor = row[at.WATCHED_FACTOR]
+    lanes, step = distinct_lanes(known, size)
     for g in range(workgroups_per_batch):
         here, fresh = addresses[g * size :], w.clocks[g, at.START] << CLOCK_SHIFT
         base = row[at.WATCHED_BASE] + (g + config[at.PLACE]) * row[at.WATCHED_PITCH]
         for first in range(base, base + row[at.WATCHED_GRAINS]):
-            lane = 0  # a gather would be slower
-            while lane < size and writers[np.uint64(first + np.int64(np.uint32(here[lane] + extra)) * factor)] >= fresh:
-                lane += 1
-            if lane < size:
-                return False
+            for lane in range(0, lanes, step):  # a gather would be slower
+                if writers[np.uint64(first + np.int64(np.uint32(here[lane] + extra)) * factor)] < fresh:
+                    return False
     return True
 
 
@@ -240,7 +249,7 @@ def read_known(w, slot, addresses, known, extra, config, workgroup, workgroups_p
         return
     written = watched[at.WATCHED_UNWRITTEN] == 0 or (again and seen[at.SEEN_BATCH] == state[at.BATCH])
     if not written:
-        written = all_written(w, slot, addresses, extra, config, workgroups_per_batch)
+        written = all_written(w, slot, addresses, known, extra, config, workgroups_per_batch)
     seen[at.SEEN_DISTANCE], seen[at.SEEN_VERSION] = np.int64(distance), pattern[at.ROW_VERSION]
     seen[at.SEEN_WINDOW], seen[at.SEEN_BATCH] = state[at.WINDOW], state[at.BATCH]
     span = w.spans[watched[at.WATCHED_VARIABLE]]
