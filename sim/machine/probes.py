@@ -231,54 +231,53 @@ def charge(row, config, entry, mask, lanes, p, last):
 def memory_probe(regs, row, config, entry, patterns, lanes, p, probes_at):
     """Add the cost of an access, computed only if it is not known from a like execution."""
     slot = row[field.SLOT]
-    known, rule = p.known[slot], p.rules[slot]
-    keep = np.uint32((1 << rule[at.SHIFT]) - 1 if row[field.OP] == op.BANKS else rule[at.LINE] - 1)
+    known = p.known[slot]
     is_learned = row[field.LEARNED] == 1 and row[field.MASK] < 0 and config[at.LOCKSTEP_GROUPS] == 1
     stamp = patterns[row[field.ADDRESS], at.STAMP] if is_learned else np.int64(-1)
+    is_inside = stamp >= 0 and inside(patterns[row[field.ADDRESS]], shared_part(regs, row), entry)
     like = np.int64(0)
-    if stamp >= 0 and known[at.KEPT] == lanes and known[at.KEPT_STAMP] == stamp:
-        like = like_known(regs, row, entry, keep, patterns, known)
+    if is_inside and known[at.KEPT] == lanes and known[at.KEPT_STAMP] == stamp:
+        like = like_what(regs, row, entry, known, p.rules[slot])
     if like == 0 or p.last[slot, like % PLACES, at.LIKE] != like:
-        like = look(regs, row, config, entry, lanes, keep, probes_at)
-        known[at.KEPT_STAMP] = stamp
+        like = look(regs, row, config, entry, lanes, like, probes_at)
+        known[at.KEPT_STAMP] = stamp if is_inside else np.int64(-1)
     tally, last = p.tallies[slot], p.last[slot, like % PLACES]
     for i in range(at.TALLY_SIZE):
         tally[i] += last[i]
 
 
 @inlined
-def like_what(known, first, keep):
+def like_what(regs, row, entry, known, rule):
     """Return a key that is equal for executions of equal cost, never 0.
 
-    They have the kept addresses, shifted by one distance, and the same position of the first in its line or column.
+    They have the kept addresses, shifted by one distance, and the same position of the first in its line or column; of
+    units of half a word also the same half.
     """
-    return known[at.VERSION] << 32 | np.int64(first & keep)
+    address = np.uint32(regs[row[field.ADDRESS], at.FIRST_LANE] + shared_part(regs, row))
+    first = np.int64(np.uint32(min(address, np.uint32(entry[at.LIMIT])) + np.uint32(entry[at.BASE])))
+    units = rule[at.LINE]
+    if row[field.OP] == op.BANKS:
+        units = (np.int64(1) << rule[at.SHIFT]) * (2 if entry[at.UNIT] == 2 else 1)
+    return known[at.VERSION] << 32 | (first & (units - 1))
 
 
-@inlined
-def like_known(regs, row, entry, keep, patterns, known):
-    """Return the key for the kept address pattern; 0 if some of its addresses may be out of bounds."""
-    extra = shared_part(regs, row)
-    half = np.uint32(row[field.OP] == op.BANKS and entry[at.UNIT] == 2)
-    first = (np.uint32(regs[row[field.ADDRESS], at.FIRST_LANE] + extra) + np.uint32(entry[at.BASE])) >> half
-    return like_what(known, first, keep) if inside(patterns[row[field.ADDRESS]], extra, entry) else np.int64(0)
-
-
-@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, LONG, returns=LONG)
-def look(regs, row, config, entry, lanes, keep, probes_at):
-    """Compare the addresses with those that are kept, and compute the cost unless it is known. Returns the key."""
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG, returns=LONG)
+def look(regs, row, config, entry, lanes, like, probes_at):
+    """Compute the cost unless it is known. Returns the key: `like`, or, if that is 0, what a comparison of the
+    addresses with those that are kept gives."""
     p = _borrowed(probes_at)
     slot = row[field.SLOT]
     mask = p.ones if row[field.MASK] < 0 else regs[row[field.MASK]]
     addresses_of(regs, row, entry, p.current, lanes)
-    before, mask_before, known = p.addresses[slot], p.masks[slot], p.known[slot]
-    if known[at.KEPT] != lanes or not moved_together(p.current, before, mask, mask_before, lanes):
-        for lane in range(lanes):
-            before[lane] = p.current[lane]
-            mask_before[lane] = mask[lane]
-        known[at.KEPT] = lanes
-        known[at.VERSION] += 1
-    like = like_what(known, p.current[at.FIRST_LANE], keep)
+    if like == 0:
+        before, mask_before, known = p.addresses[slot], p.masks[slot], p.known[slot]
+        if known[at.KEPT] != lanes or not moved_together(p.current, before, mask, mask_before, lanes):
+            for lane in range(lanes):
+                before[lane] = p.current[lane]
+                mask_before[lane] = mask[lane]
+            known[at.KEPT] = lanes
+            known[at.VERSION] += 1
+        like = like_what(regs, row, entry, known, p.rules[slot])
     last = p.last[slot, like % PLACES]
     if last[at.LIKE] != like:
         charge(row, config, entry, mask, lanes, p, last)
