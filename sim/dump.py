@@ -123,7 +123,7 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 # The arguments of `machine.core.run`, in their order.
 _ARRAYS = (
     *("code", "configs", "registers", "workgroup_memory", "device_memory", "accesses", "events"),
-    *("address_patterns", "places", "turns", "order", "probes", "watch", "queue", "snapshot"),
+    *("address_patterns", "places", "turns", "order", "probes", "watch", "queue", "snapshot", "kept_addresses"),
 )
 
 STAGES: dict[str, Callable[[Stages], str]] = {

@@ -6,6 +6,8 @@ register of its own. Constants and inputs have rows that are filled before the r
 
 from __future__ import annotations
 
+from itertools import count
+
 from ..analysis.uses import FREE, Address, Uses, base, split
 from ..ir import ir
 from ..ir.access import UNITS_PER_ACCESS, Access
@@ -31,6 +33,7 @@ class Operands:
         self._slots: dict[Slot, Reg] = {}
         self._computed_at: dict[Value, int] = {}
         self._learnt: set[Value] = set()
+        self._learns = count()
         self._split: dict[Value | None, Address] = {}
         for name in _WORKGROUP_ID:
             self.input(name)
@@ -110,7 +113,7 @@ class Operands:
     def learn(self, value: Value, reg: Reg) -> None:
         """Have the machine look once at the pattern of addresses that a loop uses again and again."""
         self._learnt.add(value)
-        self.code.add(Ins(op.LEARN, a=reg))
+        self.code.add(Ins(op.LEARN, a=reg, x=next(self._learns)))
 
     def compute_into(self, value: Value, slot: Slot) -> bool:
         """Let the instruction that computed `value` write a variable instead. Returns whether it can: it must lie in

@@ -17,7 +17,7 @@ from ..fast_dataclass import frozen
 from ..ir import texture_handles
 from ..ir.access import BUFFERS, NOWHERE, UNITS_PER_ACCESS, Access
 from ..machine import layout as at
-from ..machine.probe_arrays import kept_words, make_probes, make_queue, make_turns, queue_words
+from ..machine.probe_arrays import kept_rows, kept_words, make_probes, make_queue, make_turns, queue_words
 from ..models import Device
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
@@ -190,6 +190,7 @@ class MachineArrays:
                 *(np.zeros(n(program.code, lockstep_groups.width), np.uint32) for n in (queue_words, kept_words))
             ),
             np.zeros(1, np.uint32),
+            np.zeros((lockstep_groups.count, kept_rows(program.code), lockstep_groups.width), np.uint32),
         )
 
     def _configs(self, grain: int) -> NDArray[np.int64]:

@@ -106,6 +106,7 @@ class Template:
             watch,
             _,
             snapshot,
+            _,
         ) = number
         counted = [probes.blocks, probes.by_workgroup, probes.tallies, probes.bounds, probes.reached, probes.margins]
         counted += [watch.unwritten, probes.checks]

@@ -186,7 +186,7 @@ def jump_back(
 @compiled
 def run_lockstep_group(
     code, config, regs, shared, shared16, storage, storage16, access, patterns,
-    workgroup, workgroups_per_batch, progress, events, probes, probes_at, watch, watch_at, queue, snapshot,
+    workgroup, workgroups_per_batch, progress, events, probes, probes_at, watch, watch_at, queue, snapshot, learned,
 ):  # fmt: skip
     """Continue the program for a batch of workgroups from `workgroup` on, at `progress`.
 
@@ -261,7 +261,7 @@ def run_lockstep_group(
                     break
                 at_barrier(regs, row, config, workgroup, workgroups_per_batch, epoch - 1, events, watch_at)
             elif what == op.LEARN:
-                learn(regs, row[field.ADDRESS], patterns, width)
+                learn(regs, row, patterns, learned, width)
             elif what == op.HALT:
                 progress[at.PC] = -1
                 progress[at.BUDGET_USED] = max(progress[at.BUDGET_USED], config[at.BUDGET] - budget)
@@ -333,9 +333,10 @@ def begin(configs, regs, progress, order, shared, workgroup, workgroups_per_batc
                 shared[word] = (config[at.FILL] + word * config[at.FILL_STEP]) & 0xFFFFFFFF
 
 
-_ALL = types.Tuple(
-    (PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE, WORDS)
-)
+_ALL = types.Tuple((
+    PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE, WORDS,
+    FILES,
+))  # fmt: skip
 _recorded = recorded(_ALL)
 
 
@@ -344,12 +345,12 @@ def run(address):
     """Run workgroups FIRST_WORKGROUP to END_WORKGROUP, on the arrays at this address. Returns how many finished.
 
     A batch is one lockstep group or several, each a workgroup or a part of one, which take turns. Groups are the first
-    axis of `configs`, `regs`, `patterns` and `progress`. RESUMES continues a batch of one lockstep group that has
-    paused.
+    axis of `configs`, `regs`, `patterns`, `progress` and `learned`. RESUMES continues a batch of one lockstep group
+    that has paused.
     """
     (
         code, configs, regs, shared, storage, access, events, patterns, progress, turns, order, probes, watch, queue,
-        snapshot,
+        snapshot, learned,
     ) = _recorded(address)  # fmt: skip
     shared16 = shared.view(np.uint16)
     storage16 = storage.view(np.uint16)
@@ -384,7 +385,7 @@ def run(address):
             if not run_lockstep_group(
                 code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
                 workgroup + configs[s, at.PLACE], per_row, progress[s], events, probes, probes_at, watch, watch_at,
-                queue, snapshot,
+                queue, snapshot, learned[s],
             ):  # fmt: skip
                 return workgroup - config[at.FIRST_WORKGROUP]
             if not shares:

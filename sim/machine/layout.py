@@ -174,7 +174,11 @@ SHAPE = PATTERNS.field("shape", "code", "see shapes")
 PERIOD = PATTERNS.field("period", "lanes", "of a periodic row: lanes until it repeats")
 LOWEST = PATTERNS.field("lowest", "units", "lowest address")
 HIGHEST = PATTERNS.field("highest", "units", "highest address")
-STAMP = PATTERNS.field("stamp", "count", "times the row has been learned; identifies its contents")
+STAMP = PATTERNS.field("stamp", "count", "identifies the contents of the row")
+FORM = PATTERNS.field("form", "stamp", "of the first contents of which these are the same, shifted")
+MOVED = PATTERNS.field("moved", "units", "distance from them")
+LEARNED_BY = PATTERNS.field("learned_by", "row", "where the last `learn` has kept them", initial=-1)
+LEARNED_LANES = PATTERNS.field("learned_lanes", "lanes", "lanes of them")
 
 # ---- lists of what happened --------------------------------------------------------------------------
 
@@ -259,7 +263,7 @@ LIKE = LAST.field("like", "key", "what executions of this cost have in common; 0
 
 KNOWN = Table("known", "memory probe", "the execution whose addresses and mask are kept")
 KEPT = KNOWN.field("kept", "lanes", "lanes of it; 0: none is kept")
-KEPT_STAMP = KNOWN.field("kept_stamp", "stamp", "stamp of its address pattern")
+KEPT_FORM = KNOWN.field("kept_form", "stamp", "form of its address pattern")
 VERSION = KNOWN.field("version", "count", "executions kept so far")
 
 BOUNDS = Table(
@@ -373,13 +377,13 @@ SEEN_WINDOW = SEEN.field("window", "window", "window in which it was examined")
 SEEN_BATCH = SEEN.field("batch", "batch", "batch in which it was examined")
 
 ROW_KEPT = Table("kept rows", "watched access", "the row of addresses that it keeps", prefix="ROW_")
-ROW_STAMP = ROW_KEPT.field("stamp", "stamp", "loads: stamp of the address pattern last compared with it", initial=-1)
-ROW_SHIFT = ROW_KEPT.field("shift", "units", "loads: distance of that pattern from it", initial=-1)
+ROW_FORM = ROW_KEPT.field("form", "stamp", "loads: form of the address pattern last compared with it", initial=-1)
+ROW_SHIFT = ROW_KEPT.field("shift", "units", "loads: distance of that form from it", initial=-1)
 ROW_VERSION = ROW_KEPT.field("version", "count", "rows kept so far", initial=-1)
 ROW_LANES = ROW_KEPT.field("lanes", "lanes", "lanes of it", initial=-1)
 ROW_IRREGULAR = ROW_KEPT.field("irregular", "rows", "rows in a row that were mostly examined by lanes, not by blocks")
 ROW_RACE = ROW_KEPT.field("race", "race", "its row in `races`: the last race that the access has completed", initial=1)
-ROW_DISTINCT = ROW_KEPT.alias("distinct", ROW_STAMP, "stores", "each lane has grains of its own")
+ROW_DISTINCT = ROW_KEPT.alias("distinct", ROW_FORM, "stores", "each lane has grains of its own")
 ROW_MISSES = ROW_KEPT.alias("misses", ROW_SHIFT, "stores", "stores in a row with other addresses")
 
 LOADS = Table("noted loads", "noted load", "what is examined if a store comes near", prefix="LOAD_")

@@ -21,10 +21,14 @@ from .layout import (
     CONSECUTIVE,
     COUNT_OF,
     FIRST_LANE,
+    FORM,
     GLOBAL,
     HIGHEST,
+    LEARNED_BY,
+    LEARNED_LANES,
     LIMIT,
     LOWEST,
+    MOVED,
     PERIOD,
     PERIODIC,
     POLICY,
@@ -127,10 +131,37 @@ def load_units(regs, code, place, memory, entry, extra, width):
 
 
 @compiled
-def learn(regs, a, patterns, width):
+def learn(regs, row, patterns, learned, width):
     """Find the pattern of a row of addresses, so that loads and probes that use it need not examine each lane."""
-    row = regs[a]
-    known = patterns[a]
+    addresses, known, number = regs[row[field.ADDRESS]], patterns[row[field.ADDRESS]], np.int64(row[field.KEEPS])
+    kept = learned[number]
+    if known[LEARNED_BY] == number and known[LEARNED_LANES] == width and has_moved(addresses, kept, known, width):
+        return
+    find_pattern(addresses, known, width)
+    known[FORM], known[MOVED], known[LEARNED_BY], known[LEARNED_LANES] = known[STAMP], 0, number, width
+    for lane in range(width):
+        kept[lane] = addresses[lane]
+
+
+@inlined
+def has_moved(addresses, kept, known, width):
+    """Whether a row has the kept addresses, shifted, as most often in a loop. If so, its pattern moves with them."""
+    shift, differs = np.uint32(addresses[FIRST_LANE] - kept[FIRST_LANE]), np.uint32(0)
+    for lane in range(width):
+        differs |= np.uint32(addresses[lane] - kept[lane]) ^ shift
+    by = np.uint32(shift - np.uint32(known[MOVED]))
+    lowest, highest = np.uint32(np.uint32(known[LOWEST]) + by), np.uint32(np.uint32(known[HIGHEST]) + by)
+    if differs != 0 or lowest > highest:  # some addresses have wrapped around
+        return False
+    if by != 0:
+        known[LOWEST], known[HIGHEST], known[MOVED] = lowest, highest, shift
+        known[STAMP] += 1
+    return True
+
+
+@inlined
+def find_pattern(row, known, width):
+    """Find the pattern of a row lane by lane."""
     highest = np.uint32(0)
     lowest = row[FIRST_LANE]
     uneven = np.uint32(0)

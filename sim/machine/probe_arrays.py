@@ -211,6 +211,11 @@ def queue_words(code: NDArray[np.int32], lanes: int) -> int:
     return max(_LEAST_QUEUE, int((tiles[:, field.TILE_ROWS] + tiles[:, field.TILE_COLUMNS]).max(initial=0)) * lanes)
 
 
+def kept_rows(code: NDArray[np.int32]) -> int:
+    """Return how many rows of addresses a program's `learn` instructions keep; at least 1."""
+    return 1 + int(code[code[:, field.OP] == op.LEARN, field.KEEPS].max(initial=0))
+
+
 def kept_words(code: NDArray[np.int32], lanes: int) -> int:
     """Return the words to keep the sums of a program's tiles, if some are checked; else 1."""
     tiles = code[code[:, field.OP] == op.TILE]

@@ -233,14 +233,14 @@ def memory_probe(regs, row, config, entry, patterns, lanes, p, probes_at):
     slot = row[field.SLOT]
     known = p.known[slot]
     is_learned = row[field.LEARNED] == 1 and row[field.MASK] < 0 and config[at.LOCKSTEP_GROUPS] == 1
-    stamp = patterns[row[field.ADDRESS], at.STAMP] if is_learned else np.int64(-1)
-    is_inside = stamp >= 0 and inside(patterns[row[field.ADDRESS]], shared_part(regs, row), entry)
+    form = patterns[row[field.ADDRESS], at.FORM] if is_learned else np.int64(-1)
+    is_inside = form >= 0 and inside(patterns[row[field.ADDRESS]], shared_part(regs, row), entry)
     like = np.int64(0)
-    if is_inside and known[at.KEPT] == lanes and known[at.KEPT_STAMP] == stamp:
+    if is_inside and known[at.KEPT] == lanes and known[at.KEPT_FORM] == form:
         like = like_what(regs, row, entry, known, p.rules[slot])
     if like == 0 or p.last[slot, like % PLACES, at.LIKE] != like:
         like = look(regs, row, config, entry, lanes, like, probes_at)
-        known[at.KEPT_STAMP] = stamp if is_inside else np.int64(-1)
+        known[at.KEPT_FORM] = form if is_inside else np.int64(-1)
     tally, last = p.tallies[slot], p.last[slot, like % PLACES]
     for i in range(at.TALLY_SIZE):
         tally[i] += last[i]

@@ -220,9 +220,9 @@ def read_again(regs, row, patterns, w):
     slot, extra = np.int64(row[field.SLOT]), shared_part(regs, row)
     watched, known, pattern, state = w.table[slot], patterns[row[field.ADDRESS]], w.kept[slot], w.state
     shared = watched[at.WATCHED_MEMORY] == at.ORDERED_WORKGROUP
-    if not shared or row[field.LEARNED] != 1 or row[field.MASK] >= 0 or pattern[at.ROW_STAMP] != known[at.STAMP]:
+    if not shared or row[field.LEARNED] != 1 or row[field.MASK] >= 0 or pattern[at.ROW_FORM] != known[at.FORM]:
         return False
-    distance = np.uint32(np.int64(extra) + pattern[at.ROW_SHIFT])
+    distance = np.uint32(np.int64(extra) + pattern[at.ROW_SHIFT] + known[at.MOVED])
     seen, again = seen_before(w, slot, distance)
     if not again or seen[at.SEEN_BATCH] != state[at.BATCH] or not within(watched, known, extra):
         return False
@@ -241,9 +241,9 @@ def read_again(regs, row, patterns, w):
 def read_known(w, slot, addresses, known, extra, config, workgroup, workgroups_per_batch):
     """Examine a load by all lanes, with a known pattern, in bounds."""
     watched, state, pattern = w.table[slot], w.state, w.kept[slot]
-    if pattern[at.ROW_STAMP] != known[at.STAMP]:
-        recognize(w, slot, addresses, known[at.STAMP], config, workgroup, workgroups_per_batch)
-    distance = np.uint32(np.int64(extra) + pattern[at.ROW_SHIFT])
+    if pattern[at.ROW_FORM] != known[at.FORM]:
+        recognize(w, slot, addresses, known, config, workgroup, workgroups_per_batch)
+    distance = np.uint32(np.int64(extra) + pattern[at.ROW_SHIFT] + known[at.MOVED])
     seen, again = seen_before(w, slot, distance)
     if again and seen[at.SEEN_WINDOW] == state[at.WINDOW]:
         return
@@ -267,19 +267,19 @@ def read_known(w, slot, addresses, known, extra, config, workgroup, workgroups_p
 
 
 @compiled
-def recognize(w, slot, addresses, stamp, config, workgroup, workgroups_per_batch):
+def recognize(w, slot, addresses, known, config, workgroup, workgroups_per_batch):
     """Compare a row of addresses with the kept one: note the shift, or keep the new row instead."""
     row, pattern, lanes = w.rows[slot], w.kept[slot], workgroups_per_batch * config[at.LANES]
-    pattern[at.ROW_STAMP] = stamp
+    pattern[at.ROW_FORM] = known[at.FORM]
     shift = np.uint32(addresses[at.FIRST_LANE] - row[at.FIRST_LANE])
     differs = np.uint32(0)
     for lane in range(lanes):
         differs |= np.uint32(addresses[lane] - row[lane]) ^ shift
     if differs == 0 and lanes <= pattern[at.ROW_LANES]:
-        pattern[at.ROW_SHIFT] = np.int64(shift)
+        pattern[at.ROW_SHIFT] = np.int64(shift) - known[at.MOVED]
         return
     examine_notes(w, config, workgroup, workgroups_per_batch)
-    pattern[at.ROW_SHIFT], pattern[at.ROW_LANES] = 0, lanes
+    pattern[at.ROW_SHIFT], pattern[at.ROW_LANES] = -known[at.MOVED], lanes
     pattern[at.ROW_VERSION] += 1
     for lane in range(lanes):
         row[lane] = addresses[lane]
