@@ -269,15 +269,26 @@ def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> Instruct
 
     Memory interleaves the arrays of a subgroup's lanes: an element of all lanes is a line. Lanes with indices of their
     own access as many lines as the array has elements, at most one each; their stores write a sector each. Of a short
-    variable, which is in registers, each element is selected or not in its turn.
+    variable, which is in registers, each element that the index may name is selected or not in its turn.
     """
     if not _is_in_memory(block):
-        return InstructionCost("comparison", "issue" if stores else "alu", times=block.rows)
+        return InstructionCost("comparison", "issue" if stores else "alu", times=-(-block.rows // _step(index)))
     if index.uniform:
         return STORE_OF_LOCAL if stores else InstructionCost("local", "local")
     if stores:
         return InstructionCost("local_scattered_store", "issue", times=min(_LANES, _SECTORS * block.rows))
     return InstructionCost("local_scattered", "local_scattered", times=min(_LANES, block.rows))
+
+
+def _step(index: ir.Value) -> int:
+    """Return how far apart the numbers of the scalars are that an index may name: 4, for a component of vectors."""
+    factor = index
+    while factor.op.startswith("add_") and factor.args[-1].op == "const":
+        factor = factor.args[0]
+    constant = factor.args[-1].imm if factor.args and factor.args[-1].op == "const" else None
+    if factor.op.startswith("mul_") and constant:
+        return constant
+    return 1 << constant if factor.op.startswith("shl_") and constant else 1
 
 
 def operands(item: ir.Item) -> list[ir.Value]:

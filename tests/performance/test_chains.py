@@ -233,6 +233,24 @@ def test_a_division_by_a_constant_is_a_multiplication(
     assert (issued["integer_multiply"], simple, issued["integer_divide"]) == (products, others, divisions)
 
 
+@pytest.mark.parametrize(
+    ("declared", "access", "candidates", "clamps"),
+    [
+        ("array<u32, 8>", "a[k]", 8, 1),
+        ("array<vec4u, 4>", "a[k].y", 4, 1),  # of 16 scalars, those of one component
+        ("array<array<u32, 4>, 4>", "a[k][2]", 4, 1),
+        ("array<array<u32, 4>, 4>", "a[k][k]", 4, 1),  # those of the diagonal
+        ("array<array<u32, 4>, 4>", "a[k][i]", 16, 2),
+    ],
+)
+def test_an_access_to_a_short_array_selects_among_what_its_index_may_name(
+    declared: str, access: str, candidates: int, clamps: int
+) -> None:
+    body = f"let k = x[i]; var a: {declared}; ACCESS y[i] = k;"
+    (none,), (some,) = costs(body.replace("ACCESS", "")), costs(body.replace("ACCESS", f"{access} = k;"))
+    assert some.issued["comparison"] - none.issued["comparison"] == candidates + clamps
+
+
 def test_a_quotient_and_a_remainder_of_unsigned_operands_take_one_division() -> None:
     (both,) = costs("let n = x[0] | 1u; let v = x[i]; y[i] = v / n + v % n;")
     assert (both.issued["integer_divide"], both.issued["integer_multiply"]) == (1, 1)
