@@ -126,7 +126,7 @@ class _CountedRun:
         row = self.rows[load.row]
         together = row.global_sectors * sampled.sectors / max(1, row.global_requests * sampled.executions)
         waits = 1 - kept ** max(1.0, together)  # for one of the sectors that it misses
-        return Misses(sampled.sectors * (1 - kept), sampled.executions * waits)
+        return Misses(sampled.sectors * (1 - kept), sampled.executions * waits, sampled.wavefronts)
 
     def wavefronts(self, load: Access) -> float:
         """Return the wavefronts of a load in the cache of a core, which has the banks of workgroup memory, and looks up

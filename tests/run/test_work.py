@@ -295,6 +295,7 @@ def test_a_core_loads_what_stays_in_its_cache_once(lines: int, kept: bool) -> No
     found = work("y[i] = x[w.x % 8u * 512u + i * 8u];", grid=2048, device=get("nvidia").with_(cores=4, costs=costs))
     assert found.load_lines == 2048 * 16
     assert found.load_sectors == pytest.approx(4 * 512 if kept else 2048 * 64, rel=0.001)
+    assert found.load_wavefronts == 2048 * 2 * 8  # each subgroup has 8 lanes on each bank that it uses
 
 
 def test_what_workgroups_far_apart_share_is_moved_again() -> None:
