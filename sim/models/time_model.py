@@ -1,12 +1,13 @@
 """A model of time: what a dispatch asks of each unit of a device, times what the unit charges.
 
 The units work at the same time, so a dispatch takes about as long as its busiest unit, and somewhat longer where
-several are nearly as busy: the total is the p-norm of their times. The pipelines of a core overlap better than other
-units, and so do the levels of memory. Workgroups that begin together are in the same phase of the program, so phases
-take turns: for all of the time where a workgroup is alone on its core, and for less of it the more workgroups run side
-by side and one after the other. The workgroup that takes the longest may begin last and run on alone, for all of its
-time at most (Graham, "Bounds on multiprocessing timing anomalies", 1969). Costs are in cycles of a core unless
-the table says otherwise. They are fitted to measured times, see docs/time-model.md.
+several are nearly as busy: the total is the p-norm of their times. Subgroups that barriers hold together do the same at
+the same time, so units overlap less where a core has few workgroups with barriers. The pipelines of a core overlap
+better than other units, and so do the levels of memory. Workgroups that begin together are in the same phase of the
+program, so phases take turns: for all of the time where a workgroup is alone on its core, and for less of it the more
+workgroups run side by side and one after the other. The workgroup that takes the longest may begin last and run on
+alone, for all of its time at most (Graham, "Bounds on multiprocessing timing anomalies", 1969). Costs are in cycles of
+a core unless the table says otherwise. They are fitted to measured times, see docs/time-model.md.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from .costs import Cost, MeasuredCosts
 from .device import Device
 from .roofline import Level
 
-_OVERLAP = 2.5  # the p of the norm that adds the times of units
+_OVERLAP = 2.5  # the p of the norm that adds the times of units, if a core has many groups of subgroups
+_ONE_GROUP = 0.9  # less with a single one
+_BARRIERS = 8.0  # of a workgroup that hold its subgroups together
 # Units that overlap better than others, and the p of the norm of their times.
 _SIDE_BY_SIDE, _SIDE_BY_SIDE_P = (("issue", "special functions"), ("cache lines", "L2 cache", "device memory")), 6
 _IN_STEP = 0.3  # of the time that phases take in turn: of workgroups that all begin at once
@@ -327,10 +330,11 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
     phases = phases or [_cycles(work, chains, costs, cores)]
     for later in phases[1:]:
         later["workgroup start"] = 0.0
+    p = _overlap(work, cores)
     cycles = {name: sum([each[name] for each in phases]) for name in phases[0]}
-    units = _shares(cycles)
+    units = _shares(cycles, p)
     if len(phases) > 1:
-        in_turn, own = _in_turn(work, cores), [_shares(each) for each in phases]
+        in_turn, own = _in_turn(work, cores), [_shares(each, p) for each in phases]
         units = {name: (1 - in_turn) * units[name] + in_turn * sum([each[name] for each in own]) for name in cycles}
     norm = _larger(1e-9, sum(units.values()))
     alone = _ALONE * longest * _larger(0.0, 1 - cycles["latency"] / norm)  # as far as it was not waited for
@@ -339,14 +343,14 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
     return sum(parts.values()) + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
 
 
-def _shares(cycles: Mapping[str, float]) -> dict[str, float]:
+def _shares(cycles: Mapping[str, float], p: float) -> dict[str, float]:
     """Return the cycles that units take side by side, divided among them: their sum is the p-norm."""
-    powers = {name: each**_OVERLAP for name, each in cycles.items()}
+    powers = {name: each**p for name, each in cycles.items()}
     for names in _SIDE_BY_SIDE:
         busiest = _larger(1e-9, _side_by_side([cycles[name] for name in names]))
-        power = busiest**_OVERLAP
+        power = busiest**p
         powers |= {name: power * (cycles[name] / busiest) ** _SIDE_BY_SIDE_P for name in names}
-    to_norm = _larger(1e-30, sum(powers.values())) ** (1 / _OVERLAP - 1)
+    to_norm = _larger(1e-30, sum(powers.values())) ** (1 / p - 1)
     return {name: each * to_norm for name, each in powers.items()}
 
 
@@ -366,6 +370,13 @@ def _rounds(work: Work, cores: int) -> float:
 def _resident(work: Work, cores: int) -> float:
     """The workgroups that the busiest core runs side by side."""
     return -_larger(-_rounds(work, cores), -work.resident)
+
+
+def _overlap(work: Work, cores: int) -> float:
+    """The p of the norm that adds the times of units."""
+    together = -_larger(-1.0, -work.chain.get("barrier", 0.0) / _BARRIERS)
+    groups = _resident(work, cores) * work.subgroups ** (1 - together)
+    return _OVERLAP - _ONE_GROUP / _larger(1, groups)
 
 
 def _in_turn(work: Work, cores: int) -> float:

@@ -1,12 +1,18 @@
 """The profile `nvidia-h200` against the times of an H200."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+import bankshot
+from bankshot.oracle.calibration.measure import PROBES
+from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.device_files import find
 from bankshot.sim.models.time_model import COSTS, predicted_us
+from benchmarks.cases import SHADERS, case
 from tests.hardware.measure_times import CORES, Item
 from tests.hardware.predict_times import pairs, points, table
 from tests.hardware.timed.chains import workgroup_strides
@@ -59,3 +65,26 @@ def test_a_measured_rate_is_what_the_fit_found() -> None:
     costs = find("nvidia-h200").costs
     assert costs is not None
     assert abs(costs.value("wavefront") - 1) < 0.1
+
+
+@pytest.mark.parametrize(("pad", "times"), [(16, 1.06), (18, 1.025), (20, 1.031), (32, 1.157), (33, 1.435)])
+def test_rows_of_other_lengths_take_the_times_that_an_h200_takes(pad: int, times: float) -> None:
+    """Measured on an H200 with 2048x4096x1024, against rows of 17 words. With 33, a core holds one workgroup."""
+    assert matmul_us(pad) / matmul_us(17) == pytest.approx(times, rel=0.05)
+
+
+@cache
+def matmul_us(pad: int) -> float:
+    product = case(f"{SHADERS}/matmul.toml:matmul:M=2048,K=4096,N=1024")
+    run = bankshot.simulate(
+        check_module(product.kernel),
+        entry=product.kernel.entry,
+        grid=product.grid,
+        bindings=product.bindings,
+        overrides={**product.overrides, "TK_PAD": pad},
+        device="nvidia-h200",
+        probes=PROBES,
+        workgroups="classes",
+        replay=False,
+    )
+    return run.predicted_time.us

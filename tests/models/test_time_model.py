@@ -111,13 +111,29 @@ def test_the_longest_workgroup_runs_on_alone_for_half_of_its_time() -> None:
 
 def test_two_units_that_are_equally_busy_take_longer_than_one() -> None:
     work = replace(IDLE, issued={"fp32": 20_000.0}, wavefronts=20_000.0)
-    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2 ** (1 / 2.5))
+    p = 2.5 - 0.9 / 6  # 3 workgroups of 2 subgroups on the busiest core
+    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(3.0 * 2 ** (1 / p))
 
 
-@pytest.mark.parametrize("subgroups", [1, 32])
-def test_units_overlap_however_many_subgroups_wait(subgroups: int) -> None:
-    work = replace(IDLE, workgroups=1, subgroups=subgroups, issued={"fp32": 3_000.0}, wavefronts=4_000.0)
-    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx((3.0**2.5 + 4.0**2.5) ** (1 / 2.5))
+@pytest.mark.parametrize(
+    ("workgroups", "subgroups", "barriers", "groups"),
+    [
+        (1, 1, 0.0, 1),
+        (1, 32, 0.0, 32),
+        (1, 32, 8.0, 1),
+        (1, 32, 100.0, 1),
+        (1, 64, 4.0, 8),  # half of the way
+        (16, 32, 8.0, 2),
+    ],
+)
+def test_units_overlap_less_where_barriers_hold_few_groups_of_subgroups_together(
+    workgroups: int, subgroups: int, barriers: float, groups: int
+) -> None:
+    work = replace(IDLE, workgroups=workgroups, subgroups=subgroups, chain={"barrier": barriers})
+    work = replace(work, issued={"fp32": 3_000.0}, wavefronts=4_000.0)
+    p, share = 2.5 - 0.9 / groups, -(-workgroups // CORES) / workgroups
+    expected = share * (3.0**p + 4.0**p) ** (1 / p)
+    assert us(work, issue_fp32=1.0, wavefront=1.0) == pytest.approx(expected)
 
 
 def test_the_pipelines_of_a_core_hardly_wait_for_each_other() -> None:
