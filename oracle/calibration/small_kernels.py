@@ -21,15 +21,13 @@ _FAR = 1 << 22  # of one that it does not
 _TRIPS = 256
 _HASH = 2654435761  # an odd factor without a pattern
 
-# The statement of an iteration, and of a lane in it: operations of floats, requests of storage, and the buffer's words.
+# The statement of an iteration, with the operations of floats of a lane, the requests of storage of a subgroup, and the
+# words of the buffer that it loads from.
 _ITERATIONS = {
     "hash": (f"x = (x ^ (x >> 13u)) * {_HASH}u;", 0, 0, 0),
     "root": ("f = sqrt(f + s);", 2, 0, 0),
     "divide": ("x += (trip + lane) / params.stride;", 0, 0, 0),
-    "divide_and_remainder": (
-        "x += (trip + lane) / params.stride + 3u * ((trip + lane) % params.stride);",
-        *(0, 0, 0),
-    ),
+    "divide_and_remainder": ("let n = trip + lane; x += n / params.stride + 3u * (n % params.stride);", 0, 0, 0),
     "signed_divide": ("x += u32(i32(trip + lane) / signed);", 0, 0, 0),
     "signed_remainder": ("x += u32(i32(trip + lane) % signed);", 0, 0, 0),
     "load": (f"x += words[(trip * {SUBGROUP}u + lane) & params.mask];", 0, 1, _WORDS),
