@@ -2,7 +2,8 @@
 
 `branches` sends the lanes of a subgroup into 1 to 32 branches that do different work of one length, so that the time
 grows with their number. `active_lanes` sends 1 to 32 lanes into one branch. A private array is read by a chase, or
-stored to and then read, with one index for all lanes or with neighbouring indices.
+stored to and then read, with one index for all lanes or with neighbouring indices. Lanes load any values of a table of
+constants.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ def control_flow(cores: int, scale: float) -> Iterator[MicroBenchmark]:
         yield _branches(branches, full)
     for active in (1, 2, 4, 8, 16, 24, 31, 32):
         yield _active_lanes(active, full)
+    for words in (4, 8, 16, 32):
+        yield _constant_loads(words, full)
     for words in (8, 32, 128):
         for spread in (0, 1):
             yield _private_loads(words, spread, full)
@@ -72,6 +75,23 @@ def _active_lanes(active: int, launch: Launch) -> MicroBenchmark:
         result="bitcast<u32>(x)",
         values={"stride": active},
         work=_flops(launch, active, trips),
+    )
+
+
+def _constant_loads(words: int, launch: Launch) -> MicroBenchmark:
+    """Make a benchmark of lanes that load any values of a table of constants."""
+    trips = launch.shortened(64)
+    table = ", ".join(f"{number * 37 % 101}u" for number in range(words))
+    return benchmark(
+        "constant_table",
+        {"words": words},
+        launch,
+        trips=trips,
+        declarations=f"const table = array<u32, {words}>({table});",
+        setup=["var x = lane * 2654435761u;", "var total = 0u;"],
+        body=["x = x * 1664525u + 1013904223u;", f"total += table[x >> {33 - words.bit_length()}u];"],
+        result="total",
+        work={"operations": launch.invocations * trips, "chain": 0},
     )
 
 

@@ -65,6 +65,10 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "issue_storage_load": ("", 1.0),
     "issue_storage_store": ("", 1.0),
     "issue_uniform_load": ("", 0.5),
+    "issue_constant_table": (
+        "a value of a table of constants that a subgroup loads, at an index known at run time",
+        1.6,
+    ),
     "issue_local": ("a load of an array of function space, at an index that all lanes share, known at run time", 1.0),
     "issue_local_store": ("a store to the same, or of an element that it begins with", 1.0),
     "issue_local_scattered": ("a load of the same, where lanes may have different indices", 16.0),

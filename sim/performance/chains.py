@@ -34,9 +34,11 @@ from .instruction_costs import (
     STORE_OF_LOCAL,
     InstructionCost,
     arrays_in_memory,
+    constant_tables,
     cost_of_access,
     cost_of_atomic,
     cost_of_local,
+    cost_of_table,
     cost_of_value,
     executed_in_software,
     is_negation,
@@ -122,6 +124,7 @@ class _Walk:
         self._sites = lowered.sites.rows
         self._needed = needed_values(lowered.body)
         arrays = arrays_in_memory(lowered.body)
+        self._constants = constant_tables(lowered.body)
         self._copied = slots_of(array for array in arrays if array.copied)
         self._variables = slots_of(array for array in arrays if not array.copied)
         self._divided: dict[tuple[int, int], str] = {}  # the first operation on operands of a division, by identity
@@ -237,6 +240,8 @@ class _Walk:
             case ir.Atomic(results=results):
                 used = any(id(each) in self._needed for each in results)
                 return now, self._issue(item, cost_of_atomic(item, self._sites, used=used), results, costs, now)
+            case ir.Pick(block=block, index=index, result=result) if id(block) in self._constants:
+                return now, self._issue(item, cost_of_table(block, index), [result], costs, now)
             case ir.Pick(block=block, index=index, result=result):
                 if id(block.slots[0]) in self._copied:  # a copy is made for this access: stores in order
                     now = self._after(block.slots, now).after("local_store", block.rows)

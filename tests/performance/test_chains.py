@@ -251,6 +251,27 @@ def test_an_access_to_a_short_array_selects_among_what_its_index_may_name(
     assert some.issued["comparison"] - none.issued["comparison"] == candidates + clamps
 
 
+@pytest.mark.parametrize(
+    ("declared", "index", "turns"),
+    [
+        ("const table = array(4u, 7u, 1u, 8u);", "x[i] & 3u", 4),
+        ("var table = array(4u, 7u, 1u, 8u, 4u, 7u, 1u, 9u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u);", "x[i] & 15u", 14),
+        ("const table = array(4u, 7u, 1u, 8u);", "x[0] & 3u", 1),  # the same for all lanes
+    ],
+)
+def test_lanes_that_name_different_constants_of_a_table_take_turns(declared: str, index: str, turns: int) -> None:
+    (whole,) = costs(f"{declared} y[i] = table[{index}];")
+    assert whole.issued["constant_table"] == turns
+    assert (whole.issued["local_store"], whole.chain["uniform_load"]) == (0, 1)
+
+
+def test_a_table_that_is_changed_holds_no_constants() -> None:
+    (whole,) = costs("var table = array(4u, 7u, 1u, 8u); table[x[i] & 3u] = i; y[i] = table[i & 3u];")
+    assert whole.issued["constant_table"] == 0
+    (whole,) = costs("var table = array(4u, 7u, 1u, 8u); table[1] = i; y[i] = table[x[i] & 3u];")
+    assert whole.issued["constant_table"] == 0
+
+
 def test_a_quotient_and_a_remainder_of_unsigned_operands_take_one_division() -> None:
     (both,) = costs("let n = x[0] | 1u; let v = x[i]; y[i] = v / n + v % n;")
     assert (both.issued["integer_divide"], both.issued["integer_multiply"]) == (1, 1)
