@@ -9,8 +9,8 @@ check is a chain of its own beside the others. After both, the end of an iterati
 Subgroups that wait for each other are in the same phase of the program: what loads a tile is over before what computes
 with it begins. A phase ends at a barrier, and where an outermost loop without barriers begins or ends, unless it has
 neither accessed memory nor looped. A region that several phases share has costs for each. The check of an iteration
-runs beside the first of them, up to its barrier. A region also has costs apart for what follows a jump out of
-it, which fewer invocations may execute.
+runs beside the first of them, up to its barrier. A region also has costs apart for what follows a jump out of it, which
+fewer invocations may execute.
 """
 
 from __future__ import annotations

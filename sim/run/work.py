@@ -126,14 +126,14 @@ class _CountedRun:
         row = self.rows[load.row]
         together = row.global_sectors * sampled.sectors / max(1, row.global_requests * sampled.executions)
         waits = 1 - kept ** max(1.0, together)  # for one of the sectors that it misses
-        return Misses(sampled.sectors * (1 - kept), sampled.executions * waits, sampled.wavefronts)
+        return replace(sampled, sectors=sampled.sectors * (1 - kept), executions=sampled.executions * waits)
 
     def wavefronts(self, load: Access) -> float:
         """Return the wavefronts of a load in the cache of a core, which has the banks of workgroup memory, and looks up
         some lines in the time of a wavefront."""
-        row = self.rows[load.row]
+        row, sampled = self.rows[load.row], self.sample.misses.get(load.sampled, _ALL_MISS)
         looked_up = row.global_lines / _LOOKED_UP + _MORE_LOOKED_UP * row.global_requests
-        return max(looked_up, row.global_lines * self.misses(load).wavefronts)
+        return max(looked_up, row.global_lines * sampled.wavefronts)
 
     def of_phase(self, accesses: Accesses, executed: ExecutedPhase) -> dict[str, Any]:
         """Return the fields of the work of a phase that are its own: sums over its accesses, and what it executes."""
