@@ -61,22 +61,24 @@ def small_kernels(cores: int, scale: float) -> Iterator[MicroBenchmark]:
 def _short(copies: int, launch: Launch, workgroups: int) -> MicroBenchmark:
     """Make a benchmark of workgroups that return, or copy a word for each invocation."""
     requests = 2 * copies * launch.subgroups
-    arrays = {"words": np.zeros(launch.invocations, np.uint32), "copy": np.zeros(launch.invocations, np.uint32)}
+    declarations, setup, names = "", list[str](), ()
+    if copies:
+        declarations = "\n".join((
+            "@group(0) @binding(2) var<storage, read> words: array<u32>;",
+            "@group(0) @binding(3) var<storage, read_write> copy: array<u32>;",
+        ))  # fmt: skip
+        setup = [f"let at = workgroup.x * {launch.size}u + lane;", "copy[at] = words[at] + params.one;"]
+        names = ("words", "copy")
     return benchmark(
         "short_copy" if copies else "short_launch",
         {"size": launch.size, "workgroups_per_core": workgroups},
         launch,
         trips=0,
-        declarations="@group(0) @binding(2) var<storage, read> words: array<u32>;\n"
-        "@group(0) @binding(3) var<storage, read_write> copy: array<u32>;"
-        if copies
-        else "",
-        setup=[f"let at = workgroup.x * {launch.size}u + lane;", "copy[at] = words[at] + params.one;"]
-        if copies
-        else [],
+        declarations=declarations,
+        setup=setup,
         body=[],
         result="params.zero",
-        arrays=arrays if copies else {},
+        arrays={name: np.zeros(launch.invocations, np.uint32) for name in names},
         work={
             "operations": 0,
             "global_requests": requests,
