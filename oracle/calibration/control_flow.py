@@ -1,8 +1,7 @@
-"""Divergence, and arrays of function space whose index is known at run time only.
+"""Divergence, loops inside loops, and tables of constants.
 
 `branches` sends the lanes of a subgroup into 1 to 32 branches that do different work of one length, so that the time
-grows with their number. `active_lanes` sends 1 to 32 lanes into one branch. A private array is read by a chase, or
-stored to and then read, with one index for all lanes or with neighbouring indices. Lanes load any values of a table of
+grows with their number. `active_lanes` sends 1 to 32 lanes into one branch. Lanes load any values of a table of
 constants.
 """
 
@@ -13,22 +12,19 @@ from collections.abc import Iterator
 from .kernel_text import SUBGROUP, Launch, MicroBenchmark, benchmark, indented, per_core
 
 _STEPS = 32  # f32 fma of a branch
-_ACCESSES = 8  # of a private array in one iteration
 
 
 def control_flow(cores: int, scale: float) -> Iterator[MicroBenchmark]:
-    """Make the benchmarks of divergence and of private arrays."""
+    """Make the benchmarks of divergence, of loops inside loops and of tables of constants."""
     full = per_core(cores, scale, 256, 8)
     for branches in (1, 2, 4, 8, 16, 32):
         yield _branches(branches, full)
     for active in (1, 2, 4, 8, 16, 24, 31, 32):
         yield _active_lanes(active, full)
+    for outer, inner in ((2, 2), (2, 8), (8, 2), (4, 4)):
+        yield _nested_loops(outer, inner, full)
     for words in (4, 8, 16, 32):
         yield _constant_loads(words, full)
-    for words in (8, 32, 128):
-        for spread in (0, 1):
-            yield _private_loads(words, spread, full)
-            yield _private_stores(words, spread, full)
 
 
 def _fmas(multiplier: int) -> list[str]:
@@ -78,6 +74,26 @@ def _active_lanes(active: int, launch: Launch) -> MicroBenchmark:
     )
 
 
+def _nested_loops(outer: int, inner: int, launch: Launch) -> MicroBenchmark:
+    """Make a benchmark of an iteration with a loop in a loop."""
+    trips = launch.shortened(512 / (outer * inner))
+    steps = outer * inner * trips
+    return benchmark(
+        "nested_loops",
+        {"outer": outer, "inner": inner},
+        launch,
+        trips=trips,
+        setup=_FLOATS,
+        body=[
+            f"for (var i = 0u; i < {outer}u; i++) {{",
+            f"  for (var j = 0u; j < {inner}u; j++) {{ x = fma(x, s, t); }}",
+            "}",
+        ],
+        result="bitcast<u32>(x)",
+        work={"flops": 2 * launch.invocations * steps, "operations": launch.invocations * steps, "chain": steps},
+    )
+
+
 def _constant_loads(words: int, launch: Launch) -> MicroBenchmark:
     """Make a benchmark of lanes that load any values of a table of constants."""
     trips = launch.shortened(64)
@@ -92,56 +108,4 @@ def _constant_loads(words: int, launch: Launch) -> MicroBenchmark:
         body=["x = x * 1664525u + 1013904223u;", f"total += table[x >> {33 - words.bit_length()}u];"],
         result="total",
         work={"operations": launch.invocations * trips, "chain": 0},
-    )
-
-
-def _private(words: int, spread: int) -> list[str]:
-    """Declare and fill an array whose elements hold the index of the next."""
-    return [
-        f"var own: array<u32, {words}>;",
-        f"for (var e = 0u; e < {words}u; e++) {{ own[e] = (e + params.step) & {words - 1}u; }}",
-        f"var at = (params.zero{' + lane' if spread else ''}) & {words - 1}u;",
-    ]
-
-
-def _private_loads(words: int, spread: int, launch: Launch) -> MicroBenchmark:
-    trips = launch.shortened(128)
-    chain = trips * _ACCESSES
-    return benchmark(
-        "private_array_load",
-        {"words": words, "spread": spread},
-        launch,
-        trips=trips,
-        setup=_private(words, spread),
-        body=["at = own[at];"] * _ACCESSES,
-        result="at",
-        values={"step": 3},
-        work={
-            "operations": launch.invocations * chain,
-            "private_loads": launch.invocations * chain,
-            "private_stores": launch.invocations * words,
-            "chain": chain,
-        },
-    )
-
-
-def _private_stores(words: int, spread: int, launch: Launch) -> MicroBenchmark:
-    trips = launch.shortened(128)
-    chain = trips * _ACCESSES
-    return benchmark(
-        "private_array_store",
-        {"words": words, "spread": spread},
-        launch,
-        trips=trips,
-        setup=_private(words, spread),
-        body=[f"at = (at + params.step) & {words - 1}u;", "own[at] += trip;"] * _ACCESSES,
-        finish=["var sum = 0u;", f"for (var e = 0u; e < {words}u; e++) {{ sum += own[e]; }}"],
-        result="sum",
-        values={"step": 3},
-        work={
-            "operations": launch.invocations * chain,
-            "private_loads": launch.invocations * (chain + words),
-            "private_stores": launch.invocations * (chain + words),
-            "chain": 0,
-        },
     )

@@ -11,13 +11,14 @@ from .issue_rates import issue_rates
 from .kernel_text import MicroBenchmark
 from .launch_costs import launch_costs
 from .mixed_work import mixed_work
+from .private_arrays import private_arrays
 from .small_kernels import small_kernels
 from .software_adapters import software_adapters
 from .waits import waits
 from .workgroup_memory import workgroup_memory
 
 THEMES = (
-    *(launch_costs, issue_rates, workgroup_memory, control_flow, atomic_rates, waits),
+    *(launch_costs, issue_rates, workgroup_memory, control_flow, private_arrays, atomic_rates, waits),
     *(global_memory, mixed_work, small_kernels),
 )
 

@@ -32,7 +32,6 @@ _BARRIERS = 8.0  # of a workgroup that hold its subgroups together
 _SIDE_BY_SIDE, _SIDE_BY_SIDE_P = (("issue", "special functions"), ("cache lines", "L2 cache", "device memory")), 6
 _IN_STEP = 0.3  # of the time that phases take in turn: of workgroups that all begin at once
 _ALONE = 0.5  # of the time that the longest workgroup takes: how long it runs on after the others
-_LINE_SECTORS = 4  # of a line of a function-space array
 _AROUND_L2 = 11  # how steep the step is at the size of the L2 cache, as chains of loads through buffers show it
 WORTH = 0.005  # of the time: less is no saving
 
@@ -60,6 +59,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "issue_bit_count": ("bit counts and conversions to integers", 2.0),
     "issue_branch": ("", 0.5),
     "issue_loop": ("an iteration of a loop, with the check that bounds it", 1.5),
+    "issue_loop_start": ("beginning a loop", 4.0),
     "issue_workgroup_load": ("", 0.5),
     "issue_workgroup_store": ("", 0.5),
     "issue_storage_load": ("", 1.0),
@@ -69,8 +69,13 @@ COSTS: Mapping[str, tuple[str, float]] = {
         "a value of a table of constants that a subgroup loads, at an index known at run time",
         1.6,
     ),
+    "issue_selection": (
+        "selecting an element of an array of function space in registers, or not; to compare its index counts as two",
+        0.25,
+    ),
     "issue_local": ("a load of an array of function space, at an index that all lanes share, known at run time", 1.0),
-    "issue_local_store": ("a store to the same, or of an element that it begins with", 1.0),
+    "issue_local_store": ("a store to the same", 1.0),
+    "issue_local_fill": ("a store of an element that it begins with, or of a copy", 1.0),
     "issue_local_scattered": ("a load of the same, where lanes may have different indices", 16.0),
     "issue_local_scattered_store": ("a store of such lanes", 32.0),
     "issue_barrier": ("", 2.0),
@@ -86,6 +91,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "l2_load_line": ("a line of which the L2 cache delivers some sectors, at least", 1.6),
     "l2_store_sector": ("a sector that goes to the L2 cache", 0.9),
     "l2_store_line": ("a line of which sectors go to the L2 cache", 1.0),
+    "l2_local_line": ("a line of a store to an array of function space, or four sectors of one", 8.0),
     "dram_byte": ("a byte that does not stay in the L2 cache, times all cores", 0.058),
     "atomic_sector": ("a sector that an atomic operation in storage passes, times all cores", 7.0),
     "atomic_turn": ("an atomic operation that waits for another on its line", 2.0),
@@ -99,7 +105,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "latency_dram": ("more for a line in memory", 350.0),
     "latency_uniform_load": ("", 30.0),
     "latency_local": ("", 40.0),
-    "latency_local_store": ("a store to a copy that an access waits for", 7.0),
+    "latency_local_fill": ("a store to a copy that an access waits for", 7.0),
     "latency_local_scattered": ("", 100.0),
     "latency_workgroup_atomic": ("", 80.0),
     "latency_workgroup_exchange": ("an exchange or a compare-exchange", 35.0),
@@ -182,7 +188,8 @@ class Work:
     missed_lines: float  # of loads, of which sectors miss the core's cache
     load_sectors: float  # that miss the core's cache
     ideal_load_sectors: float
-    local_lines: float  # of stores to arrays of function space, that the core's cache does not hold
+    local_lines: float  # of stores to arrays of function space in memory
+    missed_local_sectors: float  # of loads from these, that miss the core's cache
     stored_lines: float  # that reach the L2 cache: those of neighbouring stores once
     store_sectors: float  # likewise
     ideal_store_sectors: float
@@ -426,7 +433,8 @@ def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
 def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     stores = work.store_sectors * costs["l2_store_sector"] + work.stored_lines * costs["l2_store_line"]
     loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
-    local = work.local_lines * (_LINE_SECTORS * costs["l2_store_sector"] + costs["l2_store_line"])
+    loads += work.missed_local_sectors * costs["l2_load_sector"]
+    local = work.local_lines * costs["l2_local_line"]
     return _even_share(work, cores) * (loads + stores + local)  # cores that are done leave it to the others
 
 

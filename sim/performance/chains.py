@@ -25,27 +25,32 @@ from ..analysis.lane_uniformity import find_uniformity
 from ..fast_dataclass import entity, frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
+from .function_arrays import (
+    FILL_OF_LOCAL,
+    LOAD_OF_LOCAL,
+    Forwarded,
+    arrays_in_memory,
+    constant_tables,
+    cost_of_local,
+    cost_of_selection,
+    cost_of_table,
+    slots_of,
+)
 from .instruction_costs import (
     CHECK,
     FLOATS,
     MULTIPLY_AND_SUBTRACT,
     STEPS,
     STEPS_OF_SOFTWARE,
-    STORE_OF_LOCAL,
     InstructionCost,
-    arrays_in_memory,
-    constant_tables,
     cost_of_access,
     cost_of_atomic,
-    cost_of_local,
-    cost_of_table,
     cost_of_value,
     executed_in_software,
     is_negation,
     is_predicated,
     needed_values,
     operands,
-    slots_of,
 )
 
 _CYCLES_OF = {**STEPS, **STEPS_OF_SOFTWARE}
@@ -124,9 +129,12 @@ class _Walk:
         self._sites = lowered.sites.rows
         self._needed = needed_values(lowered.body)
         arrays = arrays_in_memory(lowered.body)
+        self._in_memory = frozenset(map(id, arrays))
         self._constants = constant_tables(lowered.body)
         self._copied = slots_of(array for array in arrays if array.copied)
         self._variables = slots_of(array for array in arrays if not array.copied)
+        self._compared = set[int]()  # indices, by identity
+        self._forwarded = Forwarded()
         self._divided: dict[tuple[int, int], str] = {}  # the first operation on operands of a division, by identity
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
@@ -189,6 +197,7 @@ class _Walk:
             case ir.Scope(body=body):
                 return now, self.region(body, costs, now)
             case ir.Loop():
+                costs.issued["loop_start"] += 1
                 begin = max(end, self._before_loop(item, now), key=_CYCLES)
                 waits = self._phases.before_loop(item, self._barriers)
                 header = len(self.found)
@@ -229,9 +238,9 @@ class _Walk:
                 self._blocks += 1
             case ir.Set(slot=slot, value=value):
                 if id(slot) in self._copied:
-                    self._issue(item, STORE_OF_LOCAL, [], costs, now)
+                    self._issue(item, FILL_OF_LOCAL, [], costs, now)
                 elif id(slot) in self._variables:
-                    self._filled_in(costs).issued["local_store"] += slot.rows
+                    self._filled_in(costs).issued["local_fill"] += slot.rows
                 self._ready[id(slot)] = done = self._after([value], Moment())
                 return now, done
             case ir.Load() | ir.Store():
@@ -240,14 +249,16 @@ class _Walk:
             case ir.Atomic(results=results):
                 used = any(id(each) in self._needed for each in results)
                 return now, self._issue(item, cost_of_atomic(item, self._sites, used=used), results, costs, now)
-            case ir.Pick(block=block, index=index, result=result) if id(block) in self._constants:
-                return now, self._issue(item, cost_of_table(block, index), [result], costs, now)
-            case ir.Pick(block=block, index=index, result=result):
+            case ir.Pick() | ir.Put() if self._forwarded.leaves_out(item, costs):
+                self._count_in_software(item, self._cost_of_indexed(item), costs)  # which does not leave it out
+                if isinstance(item, ir.Pick):
+                    self._ready[id(item.result)] = self._after([self._forwarded.held(item)], Moment())
+            case ir.Pick(block=block, result=result):
                 if id(block.slots[0]) in self._copied:  # a copy is made for this access: stores in order
-                    now = self._after(block.slots, now).after("local_store", block.rows)
-                return now, self._issue(item, cost_of_local(block, index, stores=False), [result], costs, now)
-            case ir.Put(block=block, index=index):
-                return now, self._issue(item, cost_of_local(block, index, stores=True), [], costs, now)
+                    now = self._after(block.slots, now).after("local_fill", block.rows)
+                return now, self._issue(item, self._cost_of_indexed(item), [result], costs, now)
+            case ir.Put():
+                return now, self._issue(item, self._cost_of_indexed(item), [], costs, now)
             case ir.Collective(results=results):
                 return now, self._issue(item, InstructionCost("subgroup", "subgroup"), results, costs, now)
             case ir.Barrier():
@@ -282,7 +293,9 @@ class _Walk:
     def _value(self, value: ir.Value, costs: RegionCosts, now: Moment) -> None:
         if id(value) not in self._needed:
             return
-        if value.op == "get":
+        if value.op == "get" and id(value.imm) in self._variables:
+            self._issue(value, LOAD_OF_LOCAL, [value], costs, self._after([value.imm], now))
+        elif value.op == "get":
             self._ready[id(value)] = self._ready.get(id(value.imm), Moment())
         elif (cost := self._cost(value)) is not None:
             self._issue(value, cost, [value], costs, now)
@@ -300,6 +313,21 @@ class _Walk:
                 return MULTIPLY_AND_SUBTRACT
         return cost_of_value(value.op, by_constant=bool(value.args) and value.args[-1].op == "const")
 
+    def _cost_of_indexed(self, item: ir.Pick | ir.Put) -> InstructionCost:
+        """Return the cost of an access to an array of function space at an index that is known at run time."""
+        block, index, stores = item.block, item.index, isinstance(item, ir.Put)
+        if id(block) in self._constants:
+            return cost_of_table(block, index)
+        if id(block) in self._in_memory:
+            return cost_of_local(block, index, stores=stores)
+        compared = id(index) in self._compared
+        self._compared.add(id(index))
+        return cost_of_selection(block, index, compared=compared, stores=stores)
+
+    def _count_in_software(self, item: ir.Item, cost: InstructionCost, costs: RegionCosts) -> None:
+        for kind, times in executed_in_software(item, cost):
+            costs.software[kind] += times
+
     def _issue(
         self, item: ir.Item, cost: InstructionCost, results: list[ir.Value], costs: RegionCosts, now: Moment
     ) -> Moment:
@@ -309,8 +337,7 @@ class _Walk:
             self._phases.busy = True
             self._stored |= cost.issued == "storage_store" or cost.step == "storage_atomic"
         costs.issued[cost.issued] += cost.times
-        for kind, times in executed_in_software(item, cost):
-            costs.software[kind] += times
+        self._count_in_software(item, cost, costs)
         if cost.arithmetic:
             costs.issued["fp32"] += cost.arithmetic
         if cost.integer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..fast_dataclass import frozen
 from ..ir import ir
@@ -20,7 +20,7 @@ STEPS = {
     "storage_load": 250.0,
     "uniform_load": 30.0,
     "local": 40.0,
-    "local_store": 7.0,
+    "local_fill": 7.0,
     "local_scattered": 100.0,
     "workgroup_atomic": 80.0,
     "workgroup_exchange": 35.0,
@@ -51,15 +51,29 @@ ISSUED = (
         "special",
         "conversion",
     ),
-    *("bit_count", "branch", "loop", "workgroup_load", "workgroup_store", "storage_load", "storage_store"),
-    *("uniform_load", "constant_table", "local", "local_store", "local_scattered", "local_scattered_store"),
+    *(
+        "bit_count",
+        "branch",
+        "loop",
+        "loop_start",
+        "workgroup_load",
+        "workgroup_store",
+        "storage_load",
+        "storage_store",
+    ),
+    *(
+        "uniform_load",
+        "constant_table",
+        "selection",
+        "local",
+        "local_store",
+        "local_fill",
+        "local_scattered",
+        "local_scattered_store",
+    ),
     *("barrier", "subgroup", "workgroup_atomic", "workgroup_atomic_sum", "storage_atomic"),
 )
 
-_LANES = 32  # of a subgroup
-_SECTORS = 4  # of a line
-
-_IN_REGISTERS = 20  # elements of an array, at most
 _MINUS_ONE = 0xFFFFFFFF  # uint32 bits
 _PREDICATED = 8  # instructions
 _SIMPLE = (ir.Value, ir.Set, ir.Load, ir.Store, ir.Count)
@@ -198,6 +212,8 @@ def executed_in_software(item: ir.Item, cost: InstructionCost) -> tuple[tuple[st
     match item:
         case ir.Load(results=words) | ir.Store(values=words):
             return ((cost.issued, len(words)),)
+        case ir.Value(op="get"):
+            return ()
         case ir.Value() if cost.issued == "signed_divide":
             return (("integer_divide", 1),)
         case ir.Value(op=op) if cost.issued == "special":
@@ -234,89 +250,6 @@ def is_predicated(construct: ir.If) -> bool:
     """
     inside = [*construct.then.items, *construct.orelse.items]
     return len(inside) <= _PREDICATED and all(isinstance(item, _SIMPLE) for item in inside)
-
-
-STORE_OF_LOCAL = InstructionCost("local_store", "issue")  # of one element of all lanes
-
-
-def arrays_in_memory(body: ir.Region) -> list[ir.Block]:
-    """Return the arrays of function space that are in memory: those indexed at run time, unless they are short.
-
-    A driver copies a value, `Block.copied`, to memory each time that it is indexed: on an H200, each access to a value
-    of 32 words takes as long as 32 stores.
-    """
-    constants = constant_tables(body)
-    return [block for block in _indexed(body) if _is_in_memory(block) and id(block) not in constants]
-
-
-def _indexed(body: ir.Region) -> list[ir.Block]:
-    return list(
-        {id(item.block): item.block for item in ir.items_of(body) if isinstance(item, ir.Pick | ir.Put)}.values()
-    )
-
-
-def constant_tables(body: ir.Region) -> frozenset[int]:
-    """Return the identities of the arrays of function space that are indexed at run time and hold constants alone."""
-    items = list(ir.items_of(body))
-    changed = {id(item.slot) for item in items if isinstance(item, ir.Set) and item.value.op != "const"}
-    stored = {id(item.block) for item in items if isinstance(item, ir.Put)}
-    return frozenset(
-        id(block)
-        for block in _indexed(body)
-        if id(block) not in stored and not any(id(slot) in changed for slot in block.slots)
-    )
-
-
-def cost_of_table(block: ir.Block, index: ir.Value) -> InstructionCost:
-    """Return the cost of an access to a table of constants, of which lanes that name different ones take turns.
-
-    On an H200, 4, 8, 16 and 32 constants that any lane may name take 4, 12, 24 and 40 cycles of a core.
-    """
-    named = -(-block.rows // _step(index))
-    times = 1 if index.uniform else round(named * (1 - (1 - 1 / named) ** _LANES))
-    return InstructionCost("constant_table", "uniform_load", times=times)
-
-
-def slots_of(blocks: Iterable[ir.Block]) -> frozenset[int]:
-    """Return the identities of the slots of blocks."""
-    return frozenset(id(slot) for block in blocks for slot in block.slots)
-
-
-def local_words(body: ir.Region) -> int:
-    """Return the words of memory of each invocation that its arrays of function space take."""
-    return sum(block.rows for block in arrays_in_memory(body))
-
-
-def _is_in_memory(block: ir.Block) -> bool:
-    """Whether an array that is indexed at run time is in memory. On an H200 one of 32 words is, not one of 20."""
-    return block.rows > _IN_REGISTERS
-
-
-def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> InstructionCost:
-    """Return the cost of an access to an array of function space, at an index that is known at run time.
-
-    Memory interleaves the arrays of a subgroup's lanes: an element of all lanes is a line. Lanes with indices of their
-    own access as many lines as the array has elements, at most one each; their stores write a sector each. Of a short
-    variable, which is in registers, each element that the index may name is selected or not in its turn.
-    """
-    if not _is_in_memory(block):
-        return InstructionCost("comparison", "issue" if stores else "alu", times=-(-block.rows // _step(index)))
-    if index.uniform:
-        return STORE_OF_LOCAL if stores else InstructionCost("local", "local")
-    if stores:
-        return InstructionCost("local_scattered_store", "issue", times=min(_LANES, _SECTORS * block.rows))
-    return InstructionCost("local_scattered", "local_scattered", times=min(_LANES, block.rows))
-
-
-def _step(index: ir.Value) -> int:
-    """Return how far apart the numbers of the scalars are that an index may name: 4, for a component of vectors."""
-    factor = index
-    while factor.op.startswith("add_") and factor.args[-1].op == "const":
-        factor = factor.args[0]
-    constant = factor.args[-1].imm if factor.args and factor.args[-1].op == "const" else None
-    if factor.op.startswith("mul_") and constant:
-        return constant
-    return 1 << constant if factor.op.startswith("shl_") and constant else 1
 
 
 def operands(item: ir.Item) -> list[ir.Value]:

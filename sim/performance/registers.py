@@ -15,7 +15,8 @@ from itertools import accumulate
 
 from ..ir import ir
 from ..ir.lowered import Lowered
-from .instruction_costs import arrays_in_memory, needed_values, operands, slots_of
+from .function_arrays import arrays_in_memory, slots_of
+from .instruction_costs import needed_values, operands
 
 _OTHERS = 10  # for addresses, and what a driver keeps
 _FREE = frozenset(("const", "length"))

@@ -13,11 +13,11 @@ from ..codegen.build import draft
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
-from ..machine.sample_notes import SECTORS_OF_LINE
 from ..models.device import Device
 from ..models.occupancy import occupancy
 from ..performance.chains import RegionCosts, region_costs
-from ..performance.instruction_costs import local_words, used_atomics
+from ..performance.function_arrays import local_words
+from ..performance.instruction_costs import used_atomics
 from ..performance.registers import registers
 from ..performance.store_runs import store_runs
 from ..wgsl.typed import Module
@@ -115,11 +115,11 @@ class ProgramWork:
     by_variable: Mapping[str | None, list[Access]] = field(hash=False)
 
     def lost_lines(self, sharing: int) -> float:
-        """Return the share of the lines of arrays of function space that are stored to and that the core's cache does
-        not hold. `sharing`: workgroups that share it.
+        """Return the share of the lines of arrays of function space that the core's cache does not hold. `sharing`:
+        workgroups that share it.
 
         An element of all lanes of a subgroup is a line, with all of its sectors. Arrays twice as large as the cache
-        leave nothing in it, as all are used in turn. Loads mostly follow the stores that they need.
+        leave nothing in it, as all are used in turn.
         """
         return min(1.0, max(0.0, self.local_lines * sharing / self.room - 1))
 
@@ -215,7 +215,7 @@ def _program_work(dispatch: Dispatch, program: Program) -> ProgramWork:
         resident=max(1, occupancy(device, lanes, dispatch.pipeline.workgroup_bytes, held).workgroups),
         subgroups=subgroups,
         local_lines=analysed.local_words * subgroups,
-        room=cache_lines(device, 1) * SECTORS_OF_LINE / (device.line_bytes // device.sector_bytes),
+        room=cache_lines(device, 1),
         whole=Accesses.of(accesses),
         phases=[Accesses.of([each for each in accesses if phase in each.phases]) for phase in phases],
         by_kind=by_kind,

@@ -3,6 +3,7 @@
 import csv
 import re
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,16 @@ import pytest
 
 import bankshot
 from bankshot.oracle.calibration.measure import PROBES
+from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.device_files import find
 from bankshot.sim.models.time_model import COSTS, predicted_us
-from benchmarks.cases import SHADERS, case
+from benchmarks.cases import SHADERS, case, size
 from tests.hardware.measure_times import CORES, Item
 from tests.hardware.predict_times import pairs, points, table
 from tests.hardware.timed.chains import workgroup_strides
 from tests.hardware.timed.transposes import transposes
+from tools.claims import bench
 
 PRODUCT = "M=2048 N=4096 K=1024"
 PAGE = Path(__file__).parents[2] / "docs" / "time-model.md"
@@ -76,22 +79,54 @@ def test_rows_of_other_lengths_take_the_times_that_an_h200_takes(pad: int) -> No
     assert matmul_us(pad) / matmul_us(17) == pytest.approx(measured[pad] / measured[17], rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("kernels", "sizes"),
+    [
+        ("q4_fused", "N=1152 K=6912"),  # M = 1: counts of instructions and wavefronts have another order
+        ("ladder", "M=252 K=252 N=252"),
+        ("ladder", "M=4092 K=4092 N=4092"),
+    ],
+)
+def test_variants_of_a_kernel_are_in_the_order_that_an_h200_measures(kernels: str, sizes: str) -> None:
+    measured = {kernel: us for (kernel, case), us in measured_us().items() if case == sizes and kernels in kernel}
+    assert len(measured) >= 5
+    predicted = {kernel: predicted_case(kernel, sizes) for kernel in measured}
+    pairs = [pair for pair in permutations(measured, 2) if measured[pair[0]] > 1.05 * measured[pair[1]]]
+    assert [(slow, fast) for slow, fast in pairs if predicted[slow] <= predicted[fast]] == []
+
+
+def measured_us() -> dict[tuple[str, str], float]:
+    """The microseconds of kernels of `shaders/`, by kernel and case."""
+    found: dict[tuple[str, str], float] = {}
+    for name in ("times_h200.csv", "variants_h200.csv"):  # those of claims, and others that the same program took
+        with (Path(__file__).parent / name).open(encoding="utf-8", newline="") as file:
+            found |= {(row["kernel"], row["case"]): float(row["median_us"]) for row in csv.DictReader(file)}
+    return found
+
+
+def predicted_case(kernel: str, sizes: str) -> float:
+    """The microseconds that are predicted for a kernel of `shaders/`, with sizes as tables have them."""
+    return predicted_us_of(bench.case(kernel, dict(size(kernel, each) for each in sizes.split())))
+
+
 def measured_matmuls() -> dict[int, float]:
     """The microseconds of `PRODUCT` by the length of rows."""
-    with (Path(__file__).parent / "times_h200.csv").open(encoding="utf-8", newline="") as file:
-        found = [(row["case"].rpartition(" TK_PAD="), float(row["median_us"])) for row in csv.DictReader(file)]
+    found = [(case.rpartition(" TK_PAD="), us) for (_, case), us in measured_us().items()]
     return {int(pad): us for (sizes, _, pad), us in found if sizes == PRODUCT}
 
 
 @cache
 def matmul_us(pad: int) -> float:
-    product = case(f"{SHADERS}/matmul.toml:matmul:{PRODUCT.replace(' ', ',')}")
+    return predicted_us_of(case(f"{SHADERS}/matmul.toml:matmul:{PRODUCT.replace(' ', ',')}"), TK_PAD=pad)
+
+
+def predicted_us_of(product: Case, **overrides: int) -> float:
     run = bankshot.simulate(
         check_module(product.kernel),
         entry=product.kernel.entry,
         grid=product.grid,
         bindings=product.bindings,
-        overrides={**product.overrides, "TK_PAD": pad},
+        overrides={**product.overrides, **overrides},
         device="nvidia-h200",
         probes=PROBES,
         workgroups="classes",

@@ -241,6 +241,13 @@ def test_a_claim_that_is_not_about_time_is_named():
         measure.cases("000.1")
 
 
+def test_cases_of_no_claim_are_timed_by_name():
+    done = CliRunner().invoke(measure.main, ["--case", "ladder_flat:M=252,K=252,N=252", "--list"])
+    assert done.output == "ladder_flat  M=252 K=252 N=252\n"
+    with pytest.raises(UsageError, match="`M` in `ladder_flat:M` must be NAME=SIZE"):
+        measure.named_case("ladder_flat:M")
+
+
 def test_what_is_timed_has_the_overrides_and_the_changed_text():
     edits = (("const TK = 16u;", "const TK = 8u;"),)
     made = measure.case_of(at("matmul", {"M": 64, "N": 64, "K": 64}, {"TK_PAD": 20}, "TK 8", edits))

@@ -22,6 +22,7 @@ from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.notebook_runs import edited
 from bankshot.oracle.wgpu_client import KernelTimes, require_adapter
 from bankshot.oracle.workers.progress import meter
+from benchmarks.cases import size
 
 from . import bench, ledger, timing
 from .timing import COLUMNS, TABLES, Timing
@@ -29,14 +30,25 @@ from .timing import COLUMNS, TABLES, Timing
 
 @click.group(cls=Guarded, invoke_without_command=True)
 @click.option("--claim", "id", metavar="ID", help="Only what one claim needs, such as 000.6d.")
+@click.option(
+    "--case", "named", multiple=True, metavar="KERNEL:SIZES", help="Only this: ladder_flat:M=252,K=252,N=252."
+)
 @click.option("--adapter", metavar="NAME", help="Part of the adapter's name, as `bankshot adapters` prints it.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="The table, by default by adapter.")
 @click.option("--rounds", type=click.IntRange(1, 1000), default=10, show_default=True, help="As of `bankshot time`.")
 @click.option("--cold", is_flag=True, help="Caches hold nothing; by default they hold what the last pass left.")
 @click.option("--list", "only_list", is_flag=True, help="Print the cases and measure nothing.")
-def main(id: str | None, adapter: str | None, table: Path | None, rounds: int, cold: bool, only_list: bool) -> None:
+def main(
+    id: str | None,
+    named: tuple[str, ...],
+    adapter: str | None,
+    table: Path | None,
+    rounds: int,
+    cold: bool,
+    only_list: bool,
+) -> None:
     """Measure the times that the claims need, and write them into a table."""
-    wanted = cases(id)
+    wanted = [named_case(each) for each in named] or cases(id)
     if only_list:
         for each in wanted:
             click.echo(f"{each.kernel}  {each.case}")
@@ -70,6 +82,12 @@ def cases(id: str | None = None) -> list[Timing]:
     if not wanted:
         raise UsageError(f"--claim: {id} is not decided by time")
     return wanted
+
+
+def named_case(text: str) -> Timing:
+    """The kernel and sizes that an argument names. Raises `UsageError`."""
+    kernel, _, sizes = text.partition(":")
+    return timing.at(kernel, dict(size(text, each) for each in sizes.split(",") if each))
 
 
 def case_of(each: Timing) -> Case:
