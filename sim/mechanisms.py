@@ -12,7 +12,7 @@ MECHANISMS = {
     "kept workspaces": "memory of the machine that runs use one after the other",
     "kept results": "what is derived from modules and pipelines: programs, influences, candidates for cures",
     "ready memory": "device memory that is made while bindings are read",
-    "spare memory": "device memory that reruns use one after the other",
+    "spare memory": "device memory that runs use one after the other",
     "history": "what earlier runs showed about the faster ways to run",
     "interleaved": "the same lane of several workgroups side by side, where few lanes are active",
     "side by side": "small workgroups in one row of registers",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -28,6 +29,8 @@ BORROWED = 1 << 26  # bytes from which on runs keep no copy of a writable bindin
 _CHECKED = 1 << 24  # bytes that a thread computes a checksum of at a time
 _COPIED = 1 << 18  # bytes that a thread copies at a time
 _WORTH = 1 << 22  # bytes for each thread: to copy them takes several times as long as to wake it
+
+_LEAST_IDLE, _MOST_IDLE = 1 << 24, 1 << 27  # bytes that are kept for the next run: the allocator keeps less itself
 
 Bytes = NDArray[np.uint8]
 
@@ -80,7 +83,8 @@ class SpareMemory:
             room = self._rooms.pop()
             if room.holds(bound):
                 parts = [room.memory.part(each) for each in bound]
-                _copy([(part, each.data) for part, each in zip(parts, bound, strict=True) if each.writable], False)
+                pairs = zip(parts, bound, strict=True)
+                _copy([_Copy(part, each.data, is_zeroed=False) for part, each in pairs if each.writable])
                 _check_borrowed(bound, parts)
                 return self._used(room)
         memory = make_device_memory(bound)
@@ -115,12 +119,36 @@ class _Room:
         )
 
 
+class IdleMemory:
+    """Memory of a run that has ended, for the next one with as much: the system provides new memory page by page, which
+    takes longer than to copy into it. One piece is kept."""
+
+    def __init__(self) -> None:
+        self._idle: list[NDArray[np.uint32]] = []
+
+    def make(self, count: int) -> tuple[NDArray[np.uint32], bool]:
+        """Return so many words, and whether all are zero. When nothing uses them any more, they become idle."""
+        found, is_zeroed = None, False
+        with suppress(IndexError):  # another thread may have taken it
+            found = self._idle.pop()
+        if found is None or len(found) != count or not is_on("spare memory"):
+            found, is_zeroed = lined_up(np.zeros, count), True
+        words = np.frombuffer(found.data, np.uint32)  # not a view of an array, so that its views keep it
+        weakref.finalize(words, self._keep, found).atexit = False
+        return words, is_zeroed
+
+    def _keep(self, words: NDArray[np.uint32]) -> None:
+        self._idle[:] = [words]
+
+
+_IDLE = IdleMemory()
+
+
 def make_device_memory(bound: list[Bound]) -> DeviceMemory:
     """Allocate memory for all bindings and copy their contents."""
-    device_memory, pairs = _laid_out(bound)
-    is_zeroed = device_memory.words.nbytes > _FRESH
-    _copy([p for each, p in zip(bound, pairs, strict=True) if not (is_zeroed and isinstance(each, Blank))], is_zeroed)
-    _check_borrowed(bound, [part for part, _ in pairs])
+    device_memory, copies = _laid_out(bound)
+    _copy([copy for each, copy in zip(bound, copies, strict=True) if not (copy.is_zeroed and isinstance(each, Blank))])
+    _check_borrowed(bound, [copy.into for copy in copies])
     return device_memory
 
 
@@ -130,21 +158,20 @@ def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
     Data of a read-only binding is a view of that memory. A writable one has a copy of its own, too; a large one is
     borrowed instead. Where large bindings are zero, as outputs often are, neither takes any memory.
     """
-    device_memory, pairs = _laid_out(bound)
-    is_zeroed = device_memory.words.nbytes > _FRESH
-    make = np.zeros if is_zeroed else np.empty
+    device_memory, copies = _laid_out(bound)
+    is_fresh = device_memory.words.nbytes > _FRESH
     kept: list[Bound] = []
-    copied = [*pairs]
-    for each, (part, data) in zip(bound, pairs, strict=True):
-        is_writable = each.writable
+    more: list[_Copy] = []
+    for each, copy in zip(bound, copies, strict=True):
+        part, data, is_writable = copy.into, copy.data, each.writable
         if is_writable and len(data) >= BORROWED and data.view(np.bool_).any():
             kept.append(_borrowed(each))
             continue
         if is_writable:
-            part = make(len(data), np.uint8)
-            copied.append((part, data))
+            part = (np.zeros if is_fresh else np.empty)(len(data), np.uint8)
+            more.append(_Copy(part, data, is_fresh))
         kept.append(each.with_data(part))
-    _copy(copied, is_zeroed)
+    _copy([*copies, *more])
     return kept, device_memory
 
 
@@ -204,19 +231,31 @@ def _checksums(data: Bytes, parts: Sequence[int] | None = None) -> dict[int, int
     return sums
 
 
-def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes]]]:
-    """Allocate memory for all bindings, with zeros between them. Returns it, and pairs of destination and source."""
+class _Copy(NamedTuple):
+    """`data` to be copied `into` memory. `is_zeroed`: that is zero, in pages that exist only once something is stored
+    there."""
+
+    into: Bytes
+    data: Bytes
+    is_zeroed: bool
+
+
+def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[_Copy]]:
+    """Allocate memory for all bindings, with zeros between them. Returns it, and what is to be copied there."""
     places, size = places_of(bound)
-    is_fresh = not _FEW < size <= _FRESH
-    words = lined_up(np.zeros if is_fresh else np.empty, size // 4)
-    memory, pairs = words.view(np.uint8), list[tuple[Bytes, Bytes]]()
+    if _LEAST_IDLE < size <= _MOST_IDLE:
+        words, is_zeroed = _IDLE.make(size // 4)
+    else:
+        is_zeroed = not _FEW < size <= _FRESH
+        words = lined_up(np.zeros if is_zeroed else np.empty, size // 4)
+    memory, copies = words.view(np.uint8), list[_Copy]()
     for each in bound:
         start = places[each.variable.name]
         last = start + len(each.data)
-        pairs.append((memory[start:last], each.data))
-        if not is_fresh:
+        copies.append(_Copy(memory[start:last], each.data, is_zeroed and size > _FRESH))
+        if not is_zeroed:
             memory[last : start + _room(each)] = 0
-    return DeviceMemory(places, words), pairs
+    return DeviceMemory(places, words), copies
 
 
 def places_of(bound: Sequence[Bound]) -> tuple[dict[str, int], int]:
@@ -234,22 +273,23 @@ def _room(bound: Bound) -> int:
     return -(-len(bound.data) // _ALIGN) * _ALIGN
 
 
-def _copy(pairs: list[tuple[Bytes, Bytes]], is_zeroed: bool) -> None:
-    """Copy each pair's second member into the first, on as many threads as pay off.
-
-    `is_zeroed`: the first members are zero, in pages that exist only once something is stored there.
-    """
-    size = sum([len(data) for _, data in pairs])
+def _copy(copies: list[_Copy]) -> None:
+    """Copy on as many threads as pay off."""
+    size = sum([len(data) for _, data, _ in copies])
     if size < 2 * _WORTH:
-        for into, data in pairs:
+        for into, data, _ in copies:
             into[:] = data
         return
     threads = max(1, min(processors(), size // _WORTH))
     step = _COPIED if threads > 1 else max(1, size)
-    left = iter([(a[i : i + step], b[i : i + step]) for a, b in pairs for i in range(0, len(b), step)])
+    left = iter([
+        (into[i : i + step], data[i : i + step], is_zeroed)
+        for into, data, is_zeroed in copies
+        for i in range(0, len(data), step)
+    ])  # fmt: skip
 
     def work() -> None:
-        for into, data in left:
+        for into, data, is_zeroed in left:
             if not is_zeroed or data.view(np.bool_).any():  # which ends at the first byte that is not 0
                 into[:] = data
 

@@ -1,10 +1,13 @@
 """The arithmetic of benchmarks, their commands, and the results of the peers."""
 
+import os
+
 import pytest
 from click.testing import CliRunner
 
+from bankshot.sim.launch.threads import THREADS
 from benchmarks import __main__ as bench
-from benchmarks import cases, control, growth, kernels
+from benchmarks import cases, control, growth, kernels, threads
 from benchmarks.figures import Summary, rates, ratios
 from benchmarks.growth import Growth
 from benchmarks.page import Document, write
@@ -35,6 +38,23 @@ def test_the_control_measures_the_speedup_of_processors(monkeypatch):
     assert one.seconds() > 0
     per_second = rates({several.name: [2.0, 1.0], one.name: [3.0, 3.0]}, {w.name: w.flops for w in (several, one)})
     assert ratios(per_second) == {(several.name, one.name): Summary(1.5, 2.25, 3)}
+
+
+def test_gains_of_threads_and_processes():
+    """Two processors that slow each other down: two processes are done in the time of three halves."""
+    rounds = [threads.Round(threads=1.0, alone=1.5, beside=2.0), threads.Round(threads=2.0, alone=4.0, beside=5.0)]
+    gains = threads.Gains.of(rounds, processors=2)
+    assert gains.threads == Summary(1.5, 1.75, 2.0)
+    assert gains.processes == Summary(1.5, 1.55, 1.6)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux says on which processor a process runs")
+def test_threads_and_processes_are_timed(monkeypatch):
+    monkeypatch.setattr(threads, "WARM", 1)
+    done = CliRunner().invoke(threads.main, [f"{cases.SHADERS}/ffn/silu.toml:silu:N=512", "--rounds", "1"])
+    assert done.exit_code == 0, done.output
+    assert [line.split()[0] for line in done.output.splitlines()] == ["kernel", "silu", "silu", "silu"]
+    assert os.environ.get(THREADS) is None
 
 
 @pytest.mark.usefixtures("lavapipe")  # what it compares with, unless told otherwise

@@ -17,6 +17,7 @@ from bankshot.sim.front_end import check
 from bankshot.sim.launch import device_memory, launch
 from bankshot.sim.launch.device_memory import SpareMemory, make_device_memory, snapshot
 from bankshot.sim.launch.threads import THREADS, run_on_threads
+from bankshot.sim.machine.compile.loader import address_of
 from bankshot.sim.mechanisms import without
 
 SHADER = """
@@ -235,6 +236,35 @@ def test_reruns_use_spare_memory(monkeypatch):
     assert with_spare < alone
     assert [str(each) for each in run.findings] == [str(each) for each in again.findings]
     assert run.findings
+
+
+LARGE = (3_000_000, 1, 2_500_001)  # words that the allocator would not keep
+
+
+def test_the_next_run_uses_the_memory_of_one_that_has_ended():
+    """It holds what the next one is given, with nothing but zeros in between."""
+    bound = bind(check(SHADER).pipeline("main", {}), given(LARGE))
+    memory = make_device_memory(bound)
+    first = address_of(memory.words)
+    memory.words[:] = 0xFFFFFFFF
+    del memory
+    gc.collect()
+    zeros = [np.zeros(n, np.uint32) for n in LARGE]
+    bound = bind(check(SHADER).pipeline("main", {}), dict(zip("abc", zeros, strict=True)))
+    memory = make_device_memory(bound)
+    assert address_of(memory.words) == first
+    assert not memory.words.any()
+
+
+def test_memory_that_something_still_views_is_not_used_again():
+    bound = bind(check(SHADER).pipeline("main", {}), given(LARGE))
+    memory = make_device_memory(bound)
+    view = memory.part(bound[0])[100:200]
+    first = address_of(memory.words)
+    del memory
+    gc.collect()
+    assert address_of(make_device_memory(bound).words) != first
+    assert view.tolist() == bound[0].data[100:200].tolist()
 
 
 # ---- large bindings, which runs keep no copy of ----
