@@ -232,7 +232,7 @@ def _checksums(data: Bytes, parts: Sequence[int] | None = None) -> dict[int, int
 
 
 class _Copy(NamedTuple):
-    """`data` to be copied `into` memory. `is_zeroed`: that is zero, in pages that exist only once something is stored
+    """Copies `data` `into` memory. `is_zeroed`: that is zero, in pages that exist only once something is stored
     there."""
 
     into: Bytes
@@ -241,7 +241,7 @@ class _Copy(NamedTuple):
 
 
 def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[_Copy]]:
-    """Allocate memory for all bindings, with zeros between them. Returns it, and what is to be copied there."""
+    """Allocate memory for all bindings, with zeros between them. Returns it, and the copies that fill it."""
     places, size = places_of(bound)
     if _LEAST_IDLE < size <= _MOST_IDLE:
         words, is_zeroed = _IDLE.make(size // 4)
