@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...sim.fast_dataclass import frozen
-from ...sim.models.time_model import GPU, TimeModel, Work
+from ...sim.models.time_model import GPU, TimeModel
+from ...sim.models.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,8 @@ from ... import sim
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device
 from ...sim.models.costs import Cost, MeasuredCosts
-from ...sim.models.time_model import GPU, SOFTWARE, TimeModel, Work
+from ...sim.models.time_model import GPU, SOFTWARE, TimeModel
+from ...sim.models.work import Work
 from .. import wgpu_client
 from ..errors import UsageError
 from ..kernel_timing import groups

@@ -8,12 +8,10 @@ nanoseconds of a core unless the table says otherwise. They are fitted to measur
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .time_model import Work
+from .work import Work
 
 _OVERLAP = 3.0  # the p of the norm of instructions and waits
 

@@ -20,7 +20,8 @@ from ..launch.tracing import TraceRow
 from ..machine.opcodes import opcode_names
 from ..models import Device
 from ..models.roofline import Roof, roofs
-from ..models.time_model import Prediction, Work, memory_levels, predict
+from ..models.time_model import Prediction, memory_levels, predict
+from ..models.work import Work
 from ..utilization.utilization import Utilization
 from ..wgsl.source import Span
 from ..wgsl.typed import Pipeline

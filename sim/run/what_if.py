@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..models import time_model
 from ..models.occupancy import occupancy
-from ..models.time_model import WORTH, Work, predict
+from ..models.time_model import WORTH, predict
+from ..models.work import Work
 from .counters import IDLE_CAUSES
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..models.device import Device
-from ..models.time_model import Work
+from ..models.work import Work
 from .atomic_contention import Contention, largest_stripe
 from .dispatch import Dispatch
 from .program_work import Access, Accesses, program_work

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bankshot.sim.models import Cost, MeasuredCosts, MissingCost, get
-from bankshot.sim.models.time_model import COSTS, Work, completed, memory_levels, predict, predicted_us
+from bankshot.sim.models.time_model import COSTS, completed, memory_levels, predict, predicted_us
+from bankshot.sim.models.work import Work
 
 IDLE = Work(
     workgroups=20,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.models.time_model import Work
+from bankshot.sim.models.work import Work
 from bankshot.sim.run import line_times
 from bankshot.sim.run.software_line_times import SOFTWARE_WEIGHTS
 

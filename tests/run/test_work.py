@@ -7,7 +7,7 @@ import pytest
 
 import bankshot
 from bankshot.sim.models import Cost, MeasuredCosts, get
-from bankshot.sim.models.time_model import Work
+from bankshot.sim.models.work import Work
 from bankshot.sim.run import atomic_contention, program_work
 
 HEAD = """\
