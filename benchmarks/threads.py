@@ -20,11 +20,10 @@ import click
 
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.errors import UsageError
-from bankshot.sim.launch.threads import THREADS
 
 from .cases import SHADERS, case
 from .figures import Summary
-from .ways import Simulator
+from .ways import Simulator, on_processor
 
 KERNELS = (
     f"{SHADERS}/matmul.toml:matmul:M=512,K=768,N=768",
@@ -94,8 +93,7 @@ def measure(
         return simulator.seconds(probes)
 
     def on_one() -> float:
-        with _on(processors[0]):
-            return simulator.seconds(probes)
+        return simulator.alone(probes)
 
     def together() -> float:
         for other in others:
@@ -129,24 +127,9 @@ def _serve(kernel: str, processor: int, connection: Connection) -> None:
     """Run a kernel on a processor with each of the probes that arrive, and send the seconds, until None arrives."""
     simulator = Simulator.of(case(kernel), DEVICE)
     receive: Callable[[], str | None] = connection.recv
-    with _on(processor):
+    with on_processor(processor):
         while (probes := receive()) is not None:
             connection.send(simulator.seconds(probes))
-
-
-@contextmanager
-def _on(processor: int) -> Generator[None]:
-    """Restrict this process to a processor, and runs to one thread."""
-    before, threads = os.sched_getaffinity(0), os.environ.get(THREADS)
-    os.sched_setaffinity(0, {processor})
-    os.environ[THREADS] = "1"
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-        os.environ.pop(THREADS)
-        if threads is not None:
-            os.environ[THREADS] = threads
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class Simulator:
 
     def alone(self, probes: str | Sequence[str]) -> float:
         """Time a run on one processor."""
-        with _one_processor():
+        with on_processor():
             return self.seconds(probes)
 
     @property
@@ -132,13 +132,13 @@ def _factors(case: Case) -> tuple[NDArray[np.float32], NDArray[np.float32]] | No
 
 
 @contextmanager
-def _one_processor() -> Generator[None]:
-    """Restrict this process to a single processor, if the system supports that."""
+def on_processor(processor: int | None = None) -> Generator[None]:
+    """Restrict this process to a processor, by default the first, if the system supports that."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
     all_of_them = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(all_of_them)})
+    os.sched_setaffinity(0, {min(all_of_them) if processor is None else processor})
     try:
         yield
     finally:

@@ -122,6 +122,7 @@ def _loop(words: int, launch: Launch) -> MicroBenchmark:
     return _update(
         "private_array_loop",
         {"words": words},
+        words,
         launch,
         f"array<f32, {words}>",
         [f"for (var i = 0u; i < {words}u; i++) {{ own[i] = fma(own[i], s, t); }}"],
@@ -142,6 +143,7 @@ def _nested_loops(rows: int, columns: int, launch: Launch) -> MicroBenchmark:
     return _update(
         "private_array_nested_loops",
         {"rows": rows, "columns": columns},
+        rows * columns,
         launch,
         f"array<array<f32, {columns}>, {rows}>",
         over("own[i][j] = fma(own[i][j], s, t);"),
@@ -150,10 +152,15 @@ def _nested_loops(rows: int, columns: int, launch: Launch) -> MicroBenchmark:
 
 
 def _update(
-    constant: str, parameters: dict[str, float], launch: Launch, type_: str, body: list[str], finish: list[str]
+    constant: str,
+    parameters: dict[str, float],
+    words: int,
+    launch: Launch,
+    type_: str,
+    body: list[str],
+    finish: list[str],
 ) -> MicroBenchmark:
     """Make a benchmark that updates each element of an array in each iteration, and adds them up at last."""
-    words = int(parameters.get("words", 1) * parameters.get("rows", 1) * parameters.get("columns", 1))
     trips = launch.shortened(512 / words)
     updates = launch.invocations * trips * words
     return benchmark(

@@ -58,6 +58,13 @@ def lined_up(make: Callable[[int, Any], NDArray[np.uint32]], count: int) -> NDAr
     return room[first : first + count]
 
 
+def _tracked(words: NDArray[np.uint32], give_back: Callable[[], None]) -> NDArray[np.uint32]:
+    """Return the same memory, and call `give_back` when the last array that views it is freed."""
+    tracked = np.frombuffer(words.data, np.uint32)  # not a view of an array, so that its views keep it
+    weakref.finalize(tracked, give_back).atexit = False
+    return tracked
+
+
 class SpareMemory:
     """Device memory that reruns of a dispatch use one after the other.
 
@@ -92,9 +99,7 @@ class SpareMemory:
 
     def _used(self, room: _Room) -> DeviceMemory:
         """Return memory in this room, which comes back when nothing uses it any more."""
-        words = np.frombuffer(room.memory.words.data, np.uint32)  # not a view of an array, so that its views keep it
-        weakref.finalize(words, self._keep, room).atexit = False
-        return DeviceMemory(room.memory.places, words)
+        return DeviceMemory(room.memory.places, _tracked(room.memory.words, lambda: self._keep(room)))
 
     def _keep(self, room: _Room) -> None:
         if self._is_open:
@@ -133,9 +138,7 @@ class IdleMemory:
             found = self._idle.pop()
         if found is None or len(found) != count or not is_on("spare memory"):
             found, is_zeroed = lined_up(np.zeros, count), True
-        words = np.frombuffer(found.data, np.uint32)  # not a view of an array, so that its views keep it
-        weakref.finalize(words, self._keep, found).atexit = False
-        return words, is_zeroed
+        return _tracked(found, lambda: self._keep(found)), is_zeroed
 
     def _keep(self, words: NDArray[np.uint32]) -> None:
         self._idle[:] = [words]

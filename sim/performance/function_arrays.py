@@ -163,11 +163,17 @@ class Forwarded:
 
 
 def _place_of(index: ir.Value) -> _Place:
+    base, offset = _split(index)
+    return id(base), offset
+
+
+def _split(index: ir.Value) -> tuple[ir.Value, int]:
+    """Return an index without the constant that is added to it, and that constant."""
     base, offset = index, 0
     while base.op.startswith("add_") and base.args[-1].op == "const":
         offset += base.args[-1].imm
         base = base.args[0]
-    return id(base), offset
+    return base, offset
 
 
 # ---- costs -------------------------------------------------------------------------------------------
@@ -214,9 +220,7 @@ def _candidates(block: ir.Block, index: ir.Value) -> int:
 
 def _step(index: ir.Value) -> int:
     """Return how far apart the numbers of the scalars are that an index may name: 4, for a component of vectors."""
-    factor = index
-    while factor.op.startswith("add_") and factor.args[-1].op == "const":
-        factor = factor.args[0]
+    factor, _ = _split(index)
     constant = factor.args[-1].imm if factor.args and factor.args[-1].op == "const" else None
     if factor.op.startswith("mul_") and constant:
         return constant

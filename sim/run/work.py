@@ -32,7 +32,6 @@ _LOOKED_UP, _MORE_LOOKED_UP = 4, 0.75
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
 _PARTS = 96  # of the L2 cache: 1 in 100 stripes of an H200 shares one with another
 _AROUND_CACHE = 6  # how steep the step is at the size of a core's cache; 3 and 12 predict sparse rows as well
-_LOCAL_STORES = ("local_store", "local_fill"), ("local_scattered_store",)  # of lines, and of sectors
 # The fields of `Work` that are sums over accesses.
 _SUMS_OVER_ACCESSES = (
     *("load_lines", "ideal_load_lines", "load_wavefronts", "ideal_load_wavefronts"),
@@ -173,14 +172,15 @@ class _CountedRun:
         """Return what is executed, and what its loads wait for: the fields of `Work` with these names."""
         issued, passes = executed.issued, self._passes(accesses.all_loads)
         width = self.device.line_bytes // self.device.sector_bytes
-        whole, parts = (sum([issued.get(kind, 0.0) for kind in kinds]) for kinds in _LOCAL_STORES)
+        stored = issued.get("local_store", 0.0) + issued.get("local_fill", 0.0)
+        stored += issued.get("local_scattered_store", 0.0) / width
         loaded = width * issued.get("local", 0.0) + issued.get("local_scattered", 0.0)
         return {
             "issued": issued,
             "code": executed.code,
             "chain": _with_passes(executed.chain, passes),
             "longest": _with_passes(executed.longest, passes),
-            "local_lines": whole + parts / width,
+            "local_lines": stored,
             "missed_local_sectors": self.lost * loaded,
             "delayed": self._delayed(accesses.loads, executed.steps.get("storage_load", 0.0) / self.scale),
         }

@@ -48,13 +48,15 @@ def test_gains_of_threads_and_processes():
     assert gains.processes == Summary(1.5, 1.55, 1.6)
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux says on which processor a process runs")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="run it on Linux: no other system pins processes")
 def test_threads_and_processes_are_timed(monkeypatch):
     monkeypatch.setattr(threads, "WARM", 1)
+    before = os.sched_getaffinity(0)
     done = CliRunner().invoke(threads.main, [f"{cases.SHADERS}/ffn/silu.toml:silu:N=512", "--rounds", "1"])
     assert done.exit_code == 0, done.output
     assert [line.split()[0] for line in done.output.splitlines()] == ["kernel", "silu", "silu", "silu"]
     assert os.environ.get(THREADS) is None
+    assert os.sched_getaffinity(0) == before
 
 
 @pytest.mark.usefixtures("lavapipe")  # what it compares with, unless told otherwise
