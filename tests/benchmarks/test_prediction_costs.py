@@ -6,12 +6,16 @@ import bankshot
 from benchmarks import prediction
 from benchmarks.prediction import Row, summary
 from tests.benchmarks.test_real import DOUBLE, NOTHING
+from tests.hardware.timed_families import dispatches
 
 
 def test_the_summary_has_the_median_the_90th_and_the_worst():
-    """Of 1% to 20%, the median is 10.5%, and 18 of 20 are at most 18%."""
-    rows = [Row("k.wgsl:main", 1.0, n / 100, 1.0) for n in range(20, 0, -1)]
-    assert summary(rows) == "20 entry points; predicting / simulating: median 10.5%, 90th 18.0%, worst 20.0%"
+    """Of 1% to 20%, the median is 10.5%, and 18 of 20 are at most 18%. Each counts by its time in the last figure."""
+    rows = [Row("k.wgsl:main", 1.0, n / 100, 1.0) for n in range(20, 1, -1)]
+    rows.append(Row("k.wgsl:long", 81.0, 0.81, 1.0))
+    assert summary(rows) == (
+        "20 entry points; predicting / simulating: median 10.5%, 90th 18.0%, worst 20.0%; all together 2.9%"
+    )
 
 
 def test_a_folder_is_timed(tmp_path):
@@ -52,3 +56,17 @@ def test_a_folder_without_entry_points_is_an_error(tmp_path):
     done = CliRunner().invoke(prediction.main, [str(tmp_path)])
     assert done.exit_code == 2
     assert "no entry point could be timed" in done.stderr
+
+
+def test_dispatches_that_were_timed_are_timed_at_their_sizes():
+    done = CliRunner().invoke(prediction.main, ["--every", "500"])
+    assert done.exit_code == 0, done.output
+    *rows, total = done.stdout.splitlines()
+    assert total.startswith(f"{len(rows)} entry points; ")
+    assert len(rows) == -(-sum(1 for _ in dispatches()) // 500) == 2
+
+
+def test_folders_and_timed_dispatches_exclude_each_other(tmp_path):
+    for given in ([], [str(tmp_path), "--every", "500"]):
+        done = CliRunner().invoke(prediction.main, given)
+        assert (done.exit_code, "name folders, or dispatches that were timed with --every" in done.stderr) == (2, True)
