@@ -1,9 +1,9 @@
-"""What a subgroup waits for, with one workgroup for each core: barriers, and results of atomic operations.
+"""What a subgroup waits for, with one workgroup for each core: barriers, loads, and results of atomic operations.
 
 A barrier follows an access that keeps it: a store to workgroup memory, or, where it orders `storage`, a load or with
 `stores` a store of words of storage that no other workgroup has. An atomic operation takes its index from the result of
 the one before: each word holds the index of the next, and every operation leaves or stores that number. Each lane has a
-ring of words.
+ring of words. Loads are independent, each of a line that only the L2 cache holds.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .kernel_text import SUBGROUP, WORD_BYTES, Launch, MicroBenchmark, benchmark, per_core, successors
+from .kernel_text import L2_WORDS, SUBGROUP, WORD_BYTES, Launch, MicroBenchmark, benchmark, per_core, successors, zeros
 from .launch_costs import barriers
 
 _SIZES = (64, 256, 1024)
 _BARRIERS = 8
 _UNROLLED = 8
 _WORDS = 256  # of a workgroup that executes atomic operations
+_LOADS = ((1, 1), (1, 4), (1, 16), (1, 32), (4, 1), (4, 4), (4, 8), (4, 16))  # words of each, and how many
 _CALLS = {
     "load": "atomicLoad(&words[{at}])",
     "add": "atomicAdd(&words[{at}], params.zero)",
@@ -38,6 +39,8 @@ def waits(cores: int, scale: float) -> Iterator[MicroBenchmark]:
     for kind, call in _CALLS.items():
         yield _storage_atomics(kind, call, launch)
         yield _workgroup_atomics(kind, call, launch)
+    for width, loads in _LOADS:
+        yield _independent_loads(width, loads, launch)
 
 
 def _storage_barriers(stores: int, launch: Launch) -> MicroBenchmark:
@@ -69,6 +72,35 @@ def _storage_barriers(stores: int, launch: Launch) -> MicroBenchmark:
             "global_bytes": requests * SUBGROUP * WORD_BYTES,
             "operations": launch.workgroups * passed,
             "chain": passed,
+        },
+    )
+
+
+def _independent_loads(width: int, loads: int, launch: Launch) -> MicroBenchmark:
+    """Make a benchmark of iterations with so many loads, each of so many words, through the buffer once."""
+    kind = "u32" if width == 1 else f"vec{width}u"
+    elements = L2_WORDS // width
+    trips = launch.shortened(elements // (loads * launch.invocations))
+    requests = launch.subgroups * trips * loads
+    return benchmark(
+        "loads_in_flight",
+        {"width": width, "loads": loads},
+        launch,
+        trips=trips,
+        declarations=f"@group(0) @binding(2) var<storage, read> words: array<{kind}>;",
+        setup=[f"var at = workgroup.x * {launch.size}u + lane;", f"var total = {kind}();"],
+        body=[
+            *(f"total += words[(at + {n}u * params.stride) & params.mask];" for n in range(loads)),
+            f"at += {loads}u * params.stride;",
+        ],
+        result="total" if width == 1 else "dot(total, vec4u(1))",
+        values={"mask": elements - 1, "stride": launch.invocations},
+        arrays={"words": zeros(L2_WORDS).reshape(-1, width) if width > 1 else zeros(L2_WORDS)},
+        work={
+            "operations": requests * SUBGROUP,
+            "global_requests": requests,
+            "global_bytes": requests * SUBGROUP * width * WORD_BYTES,
+            "chain": 0,
         },
     )
 

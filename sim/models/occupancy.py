@@ -60,5 +60,17 @@ def occupancy(
     )
 
 
+def registers_to_hold(device: Device, workgroup_size: int, workgroup_bytes: int = 0) -> int:
+    """Return the registers that each invocation may hold without an effect on how many workgroups are resident.
+
+    `workgroup_size` is in invocations. Raises as `occupancy` does.
+    """
+    resident = occupancy(device, workgroup_size, workgroup_bytes)
+    lanes = max(1, resident.subgroups) * device.subgroup_size
+    return min(
+        device.registers_per_lane_max, device.registers_per_core // lanes // device.register_unit * device.register_unit
+    )
+
+
 def _up(value: int, unit: int) -> int:
     return -(-value // unit) * unit

@@ -102,6 +102,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "latency_conversion": ("", 10.0),
     "latency_workgroup_load": ("", 28.0),
     "latency_storage_load": ("of a line in the core's cache", 40.0),
+    "latency_next_load": ("between the beginnings of two loads from storage", 10.0),
     "latency_l2": ("more for a line in the L2 cache", 230.0),
     "latency_dram": ("more for a line in memory", 350.0),
     "latency_uniform_load": ("", 30.0),

@@ -19,10 +19,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
-from operator import attrgetter
 
 from ..analysis.lane_uniformity import find_uniformity
-from ..fast_dataclass import entity, frozen
+from ..fast_dataclass import entity
 from ..ir import ir
 from ..ir.lowered import Lowered
 from .function_arrays import (
@@ -41,7 +40,6 @@ from .instruction_costs import (
     FLOATS,
     MULTIPLY_AND_SUBTRACT,
     STEPS,
-    STEPS_OF_SOFTWARE,
     InstructionCost,
     cost_of_access,
     cost_of_atomic,
@@ -51,29 +49,10 @@ from .instruction_costs import (
     is_predicated,
     needed_values,
     operands,
+    uses_what_it_loads,
 )
-
-_CYCLES_OF = {**STEPS, **STEPS_OF_SOFTWARE}
-
-
-@frozen
-class Moment:
-    """When something happens: after these steps, which take this many cycles."""
-
-    cycles: float = 0.0
-    steps: tuple[tuple[str, int], ...] = ()
-
-    def after(self, step: str, count: int = 1) -> Moment:
-        """Return the moment `count` steps later."""
-        steps = dict(self.steps)
-        steps[step] = steps.get(step, 0) + count
-        return Moment(self.cycles + count * _CYCLES_OF[step], tuple(steps.items()))
-
-    def since(self, other: Moment) -> Counter[str]:
-        """Return the steps that are not in `other`."""
-        steps = Counter(dict(self.steps))
-        steps.subtract(dict(other.steps))
-        return steps
+from .moments import CYCLES_OF, LoadsInFlight, Moment, latest
+from .registers import MANY, live_words, words_ahead
 
 
 @entity
@@ -109,22 +88,19 @@ class RegionCosts:
         return tuple((self.issued | Counter(loop=int(self.iterates))).items())
 
 
-def region_costs(lowered: Lowered, *, barriers: bool = True) -> list[RegionCosts]:
+def region_costs(lowered: Lowered, *, barriers: bool = True, held: int = MANY) -> list[RegionCosts]:
     """Return the costs of all regions of a program, each after its parent.
 
-    `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out.
+    `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out. `held`: see `words_ahead`.
     """
     find_uniformity(lowered.body, lowered.accesses, lowered.builder.slots, one_workgroup=True)
-    walk = _Walk(lowered, barriers)
+    walk = _Walk(lowered, barriers, held)
     walk.region(lowered.body, None, Moment())
     return walk.found
 
 
-_CYCLES = attrgetter("cycles")
-
-
 class _Walk:
-    def __init__(self, lowered: Lowered, barriers: bool) -> None:
+    def __init__(self, lowered: Lowered, barriers: bool, held: int) -> None:
         self._barriers = barriers
         self._sites = lowered.sites.rows
         self._needed = needed_values(lowered.body)
@@ -140,6 +116,9 @@ class _Walk:
         self._blocks = 0
         self._leaving = _leaving(lowered.body)
         self._phases = _Phases()
+        live = live_words(lowered)
+        self._held, self._live_through = max(held, live.registers), live.through
+        self._loads = LoadsInFlight(words_ahead(self._held, 0))
         self._stored = False  # to storage, since the last barrier that orders it
         self.found: list[RegionCosts] = []
 
@@ -174,32 +153,38 @@ class _Walk:
                 if counts_anew:
                     counting, left = costs, False
             if isinstance(item, ir.If | ir.Loop | ir.Scope):
-                begin, now = self._construct(item, costs, now, end)
-                inside.update(now.since(begin))
+                begin, done, now = self._construct(item, costs, now, end)
+                inside.update(done.since(begin))
                 left |= id(item) in self._leaving
             else:
                 now, done = self._item(item, costs, now, end)
-                end = max(end, done, key=_CYCLES)
-            end = max(end, now, key=_CYCLES)
+            end = latest(end, done, now)
         _close(costs, begun, end, inside)
         return end
 
     def _construct(
         self, item: ir.If | ir.Loop | ir.Scope, costs: RegionCosts, now: Moment, end: Moment
-    ) -> tuple[Moment, Moment]:
-        """Return when it begins and ends."""
+    ) -> tuple[Moment, Moment, Moment]:
+        """Return when it begins and ends, and the moment from which later items may issue."""
         match item:
             case ir.If(condition=condition, then=then, orelse=orelse):
-                costs.issued["branch"] += 0 if is_predicated(item) else 1
                 costs.software["branch"] += 1
                 begin = self._after([condition], now)
-                return begin, self.region(orelse, costs, self.region(then, costs, begin))
+                if is_predicated(item):
+                    last = latest(end, begin)
+                    return last, self._predicated(item, costs, begin, last), now
+                costs.issued["branch"] += 1
+                done = self.region(orelse, costs, self.region(then, costs, begin))
+                return begin, done, done
             case ir.Scope(body=body):
-                return now, self.region(body, costs, now)
+                done = self.region(body, costs, now)
+                return now, done, done
             case ir.Loop():
                 costs.issued["loop_start"] += 1
-                begin = max(end, self._before_loop(item, now), key=_CYCLES)
+                begin = latest(end, self._before_loop(item, now))
                 waits = self._phases.before_loop(item, self._barriers)
+                outside, inside = self._loads, words_ahead(self._held, self._live_through[id(item)])
+                self._loads = LoadsInFlight(inside)
                 header = len(self.found)
                 now = self.region(item.header, costs, begin, repeats=True)
                 checked = now if item.condition is None else self._after([item.condition], now)
@@ -212,7 +197,17 @@ class _Walk:
                 first = [part for half in halves for part in half if part.phase == half[0].phase]
                 _end_an_iteration([part for part in first if part.parent is costs])
                 self._phases.after_loop(waits)
-                return begin, now
+                self._loads = LoadsInFlight(outside.room)
+                return begin, now, now
+
+    def _predicated(self, item: ir.If, costs: RegionCosts, begin: Moment, last: Moment) -> Moment:
+        """Walk a construct without branches, which nothing waits for but what needs its results. Returns when it ends,
+        or `last`, when all before it does."""
+        self._loads.conditional = uses_what_it_loads(item)
+        for side in (item.then, item.orelse):
+            last = self.region(side, costs, last, issues=begin)
+        self._loads.conditional = False
+        return last
 
     def _share_counts(self, body: RegionCosts, continuing: RegionCosts) -> None:
         if not body.blocks:
@@ -262,7 +257,7 @@ class _Walk:
             case ir.Collective(results=results):
                 return now, self._issue(item, InstructionCost("subgroup", "subgroup"), results, costs, now)
             case ir.Barrier():
-                passed = self._ordered(item, max(end, now, key=_CYCLES))  # a subgroup issues in order
+                passed = self._ordered(item, latest(end, now))  # a subgroup issues in order
                 costs.issued["barrier" if self._barriers else "branch"] += 1
                 if self._barriers:
                     costs.software["barrier"] += 1
@@ -345,6 +340,8 @@ class _Walk:
         if cost.prefix:
             costs.issued["subgroup"] += cost.prefix
         begin = self._after(operands(item), now)
+        if cost.step == "storage_load":
+            begin = self._loads.begin(begin, len(results))
         if results:
             ready = begin.after(cost.step, cost.steps)
             if cost.issued in FLOATS:
@@ -353,7 +350,7 @@ class _Walk:
         return begin
 
     def _after(self, needs: Sequence[ir.Value | ir.Slot], now: Moment) -> Moment:
-        return max(now, *(self._ready.get(id(each), now) for each in needs), key=_CYCLES) if needs else now
+        return latest(now, *(self._ready.get(id(each), now) for each in needs)) if needs else now
 
 
 def _close(costs: RegionCosts, start: Moment, end: Moment, inside: Counter[str]) -> None:
@@ -427,4 +424,4 @@ class _Phases:
 
 
 def _length(chain: dict[str, float]) -> float:
-    return sum(_CYCLES_OF[step] * count for step, count in chain.items())
+    return sum(CYCLES_OF[step] * count for step, count in chain.items())

@@ -11,13 +11,15 @@ from ..ir.lowered import Lowered
 from ..ir.sites import SourceSite
 
 # Steps of a chain, and the cycles that decide which chain is the longest. `loop`: the end of an iteration, `issue`: an
-# instruction that nothing waits for. A barrier that orders storage waits longer, and still longer for stores before it.
+# instruction that nothing waits for, `next_load`: between two loads from storage. A barrier that orders storage waits
+# longer, and still longer for stores before it.
 STEPS = {
     "alu": 4.5,
     "special": 20.0,
     "conversion": 10.0,
     "workgroup_load": 28.0,
     "storage_load": 250.0,
+    "next_load": 10.0,
     "uniform_load": 30.0,
     "local": 40.0,
     "local_fill": 7.0,
@@ -75,7 +77,7 @@ ISSUED = (
 )
 
 _MINUS_ONE = 0xFFFFFFFF  # uint32 bits
-_PREDICATED = 8  # instructions
+_PREDICATED, _BY_ACCESS = 24, 4  # instructions, of which an access counts as four
 _SIMPLE = (ir.Value, ir.Set, ir.Load, ir.Store, ir.Count)
 _FREE = frozenset(("const", "input", "get", "bits", "result", "length", "pick"))
 _BIT_COUNTS = (
@@ -246,10 +248,25 @@ def is_predicated(construct: ir.If) -> bool:
     """Whether a compiler makes the instructions of both sides conditional, and branches over none of them.
 
     On an H200, `if a > b { a -= c; }` in a loop costs as little as the comparison and the sum, and conditional loads of
-    workgroup memory between barriers cost no more than others.
+    workgroup memory between barriers cost no more than others. Bodies of a load and 12 products, or of two loads, are
+    predicated, those of a load and 16 products or of three loads are not.
     """
     inside = [*construct.then.items, *construct.orelse.items]
-    return len(inside) <= _PREDICATED and all(isinstance(item, _SIMPLE) for item in inside)
+    return all(isinstance(item, _SIMPLE) for item in inside) and sum(map(_length, inside)) <= _PREDICATED
+
+
+def _length(item: ir.Item) -> int:
+    if isinstance(item, ir.Value):
+        return cost_of_value(item.op) is not None
+    return _BY_ACCESS * isinstance(item, ir.Load | ir.Store)
+
+
+def uses_what_it_loads(construct: ir.If) -> bool:
+    """Whether a construct has loads, and instructions that need their results."""
+    inside = [*construct.then.items, *construct.orelse.items]
+    loaded = {id(each) for item in inside if isinstance(item, ir.Load) for each in item.results}
+    users = [item for item in inside if isinstance(item, ir.Value | ir.Store)]
+    return any(id(each) in loaded for item in users for each in operands(item))
 
 
 def operands(item: ir.Item) -> list[ir.Value]:

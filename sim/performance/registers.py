@@ -2,36 +2,74 @@
 
 Values that all lanes share are in registers of their own, conditions in predicates, and long arrays that are indexed at
 run time in memory; a constant that is added to an address is part of the access. What a loop needs from before it is
-live to its end. A compiler that has registers to spare takes more, to load ahead; but where the workgroups that a core
-holds depend on them, an H200's driver takes 13 more than the values that a loop keeps, two of which are its own:
-kernels that keep 20, 27, 35 and 49 values fit in 32, 40, 48 and 64 registers, and with one more they do not.
+live to its end. Where the workgroups that a core holds depend on them, an H200's driver takes 13 more than the values
+that a loop keeps, two of which are its own: kernels that keep 20, 27, 35 and 49 values fit in 32, 40, 48 and 64
+registers, and with one more they do not. Registers that no workgroup more could use hold what is loaded ahead.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from itertools import accumulate
 
+from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
 from .function_arrays import arrays_in_memory, slots_of
 from .instruction_costs import needed_values, operands
 
 _OTHERS = 10  # for addresses, and what a driver keeps
+# What loads that are waited for leave, and the least that they have. On an H200, loops of independent loads that keep
+# 4, 8, 16, 24, 32, 48 and 64 words wait once for every 16, 13, 13, 22, 28, 50 and 64 words where 32 registers leave all
+# of its workgroups, and those that keep up to 32 for every 64, 58, 53, 45 and 37 where workgroup memory leaves 80.
+_BESIDE, _OWN, _LEAST_AHEAD = 10, 2, 13
+_UNIT = 8  # registers that an invocation of an H200 has more or less at a time
+MANY = 255  # registers, which a few workgroups leave each invocation
 _FREE = frozenset(("const", "length"))
 _COPIES = frozenset(("get", "bits"))
 
 
-def registers(lowered: Lowered) -> int:
-    """Return the registers of an invocation. Needs the uniformity that `chains.region_costs` finds."""
+@frozen
+class LiveWords:
+    """The words of an invocation that are live at once. `most`: at any place; `through`: from before each loop to its
+    end, by the identity of the loop."""
+
+    most: int
+    through: Mapping[int, int] = field(hash=False)
+
+    @property
+    def registers(self) -> int:
+        """The registers of an invocation."""
+        return _OTHERS + self.most
+
+
+def live_words(lowered: Lowered) -> LiveWords:
+    """Return the words that are live at once in a program. Needs the uniformity of values."""
     walk = _Walk(lowered)
     walk.region(lowered.body)
-    changes: Counter[int] = Counter()
+    changes = [0] * (walk.position + 2)
     for value, first in walk.first.items():
         changes[first] += 1
         changes[walk.last[value] + 1] -= 1
-    return _OTHERS + max(accumulate(changes[position] for position in sorted(changes)), default=0)
+    live = [*accumulate(changes)]
+    return LiveWords(max(live), {loop: live[begin] for loop, begin in walk.loops.items()})
+
+
+def registers(lowered: Lowered) -> int:
+    """Return the registers of an invocation. Needs the uniformity that `chains.region_costs` finds."""
+    return live_words(lowered).registers
+
+
+def words_ahead(held: int, live: int) -> int:
+    """Return the words that loads may fill before the first is used, in a loop through which so many others are live.
+
+    `held`: registers that an invocation needs, or may hold without an effect on how many workgroups a core has. An
+    H200's driver takes them all, and more at the cost of workgroups: for the least words ahead, and for as many as are
+    live.
+    """
+    held = -(-max(held, _BESIDE + live + _LEAST_AHEAD) // _UNIT) * _UNIT
+    return max(live - _OWN, held - live - _BESIDE)
 
 
 class _Walk:
@@ -40,14 +78,17 @@ class _Walk:
     def __init__(self, lowered: Lowered) -> None:
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
-        self._position = 0
+        self.loops: dict[int, int] = {}  # the position where each begins, by identity
+        self.position = 0
+        self._loaded: dict[int, tuple[int, int]] = {}  # where and in how many loops, by identity
         self._needed = needed_values(lowered.body)
+        self._set = {id(item.value) for item in ir.items_of(lowered.body) if isinstance(item, ir.Set)}
         self._in_memory = slots_of(arrays_in_memory(lowered.body))
         self._used: list[set[int]] = [set()]  # in each of the loops around, and in the program
 
     def region(self, region: ir.Region) -> None:
         for item in region.items:
-            self._position += 1
+            self.position += 1
             match item:
                 case ir.Value():
                     if id(item) in self._needed and item.op not in _COPIES:
@@ -55,7 +96,10 @@ class _Walk:
                         self._touch([item])
                 case ir.Loop():
                     self._loop(item)
-                case ir.Load() | ir.Store() | ir.Atomic():
+                case ir.Load(address=address, results=results):
+                    self._use_address(address)
+                    self._loaded.update((id(each), (self.position, len(self._used))) for each in results)
+                case ir.Store() | ir.Atomic():
                     self._use_address(item.address)
                     self._use(_stored(item))
                     self._touch(_written(item))
@@ -66,13 +110,13 @@ class _Walk:
                         self.region(inner)
 
     def _loop(self, loop: ir.Loop) -> None:
-        begin = self._position
+        begin = self.loops[id(loop)] = self.position
         self._used.append(set())
         for region in ir.regions(loop):
             self.region(region)
         self._use(operands(loop))
         used = self._used.pop()
-        self.last.update((each, self._position) for each in used if self.first[each] < begin)
+        self.last.update((each, self.position) for each in used if self.first[each] < begin)
         self._used[-1] |= used
 
     def _use(self, values: Iterable[ir.Value]) -> None:
@@ -89,18 +133,25 @@ class _Walk:
 
     def _touch(self, written: Iterable[ir.Value | ir.Slot]) -> None:
         for each in written:
-            unused = isinstance(each, ir.Value) and (each.op in _FREE or id(each) not in self._needed)
-            if not (unused or each.kind == "bool" or each.uniform or id(each) in self._in_memory):
-                self.first.setdefault(id(each), self._position)
-                self.last[id(each)] = self._position
+            no_register = isinstance(each, ir.Value) and (each.op in _FREE or id(each) not in self._needed)
+            no_register |= id(each) in self._set  # it is made in the register of the variable
+            if not (no_register or each.kind == "bool" or each.uniform or id(each) in self._in_memory):
+                self.first.setdefault(id(each), self._begin(each))
+                self.last[id(each)] = self.position
                 self._used[-1].add(id(each))
 
+    def _begin(self, written: ir.Value | ir.Slot) -> int:
+        """Return from where on something takes a register that is used or written here for the first time.
 
-def _stored(item: ir.Load | ir.Store | ir.Atomic) -> list[ir.Value]:
+        A compiler that lacks registers moves a load to the first use of its result, but into no loop.
+        """
+        position, loops = self._loaded.get(id(written), (self.position, len(self._used)))
+        return self.position if loops == len(self._used) else position
+
+
+def _stored(item: ir.Store | ir.Atomic) -> list[ir.Value]:
     """Return the operands of an access, without its address."""
     match item:
-        case ir.Load():
-            return []
         case ir.Store(values=values) | ir.Atomic(args=values):
             return values
 
@@ -110,7 +161,7 @@ def _written(item: ir.Item) -> Iterable[ir.Value | ir.Slot]:
     match item:
         case ir.Set(slot=slot):
             return [slot]
-        case ir.Load(results=results) | ir.Atomic(results=results) | ir.Collective(results=results):
+        case ir.Atomic(results=results) | ir.Collective(results=results):
             return results
         case ir.Pick(result=result, block=block):
             return [result, *block.slots]

@@ -98,6 +98,9 @@ _STEP_OF = {
     "control": "loop",
 }
 
+# Steps that the lines of another step take.
+_TAKEN_BY = {"next_load": "storage_load", "storage_wavefront": "storage_load", "wavefront": "workgroup_load"}
+
 
 def _issued(run: Run, costs: MeasuredCosts) -> _Weights:
     return _instructions(run, costs, lambda executions: executions)
@@ -140,7 +143,7 @@ def _latency(run: Run, costs: MeasuredCosts) -> _Weights:
             everything[line] += weight
     found: _Weights = defaultdict(float)
     for step, steps in run.work.chain.items():
-        weights = by_step.get(step) or everything
+        weights = by_step.get(_TAKEN_BY.get(step, step)) or everything
         whole = sum(weights.values())
         cycles = steps * (costs.costs[f"latency_{step}"].value if f"latency_{step}" in costs.costs else STEPS[step])
         if step == "storage_load":

@@ -14,7 +14,7 @@ from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
 from ..models.device import Device
-from ..models.occupancy import occupancy
+from ..models.occupancy import occupancy, registers_to_hold
 from ..performance.chains import RegionCosts, region_costs
 from ..performance.function_arrays import local_words
 from ..performance.instruction_costs import used_atomics
@@ -159,11 +159,12 @@ def _analysed(dispatch: Dispatch) -> _Analysed:
     pipeline, how = dispatch.pipeline, dispatch.build_options(SAMPLED)
     how["workgroups_per_batch"] = 1
     has_barriers = dispatch.lanes > dispatch.device.subgroup_size
+    held = registers_to_hold(dispatch.device, dispatch.lanes, pipeline.workgroup_bytes)
 
     def make() -> _Analysed:
         made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
         program = made.program()
-        regions = region_costs(made.lowered, barriers=has_barriers)
+        regions = region_costs(made.lowered, barriers=has_barriers, held=held)
         sites = made.lowered.sites.rows
         return _Analysed(
             sampler(program),
@@ -177,7 +178,7 @@ def _analysed(dispatch: Dispatch) -> _Analysed:
         )
 
     known = _ANALYSED.setdefault(pipeline.module, {})
-    return remember(known, (*program_key(pipeline, how), has_barriers), make, _MOST_PROGRAMS)
+    return remember(known, (*program_key(pipeline, how), has_barriers, held), make, _MOST_PROGRAMS)
 
 
 def _phases_of(regions: Sequence[RegionCosts], sites: Sequence[SourceSite]) -> dict[SourceSite, frozenset[int]]:

@@ -238,7 +238,7 @@ def _with_passes(chain: Mapping[str, float], passes: tuple[float, float]) -> dic
     return {
         **chain,
         "wavefront": chain.get("workgroup_load", 0.0) * wavefronts,
-        "storage_wavefront": chain.get("storage_load", 0.0) * storage,
+        "storage_wavefront": (chain.get("storage_load", 0.0) + chain.get("next_load", 0.0)) * storage,
     }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bankshot.sim.models.devices import AMD_CDNA, NVIDIA
 from bankshot.sim.models.limits import DEFAULT_LIMITS, check_dispatch
-from bankshot.sim.models.occupancy import occupancy
+from bankshot.sim.models.occupancy import occupancy, registers_to_hold
 from bankshot.sim.models.roofline import Level, Roof, place, roofs
 
 
@@ -32,6 +32,15 @@ from bankshot.sim.models.roofline import Level, Roof, place, roofs
 def test_occupancy_of_an_h200(size, memory, registers, workgroups, fraction, limited_by):
     held = occupancy(NVIDIA, size, memory, registers)
     assert (held.workgroups, held.fraction, held.limited_by) == (workgroups, fraction, limited_by)
+
+
+@pytest.mark.parametrize(
+    ("size", "memory", "registers"),  # 65,536 / invocations of the workgroups that a core holds, in units of 8
+    [(64, 0, 32), (32, 0, 64), (1024, 0, 32), (64, 2048, 40), (64, 4096, 80), (256, 16384, 80), (64, 48 << 10, 255)],
+)
+def test_an_invocation_of_an_h200_may_hold_what_costs_no_workgroup(size: int, memory: int, registers: int) -> None:
+    assert registers_to_hold(NVIDIA, size, memory) == registers
+    assert occupancy(NVIDIA, size, memory, registers).workgroups == occupancy(NVIDIA, size, memory).workgroups
 
 
 def test_wide_subgroups_round_workgroups_up():

@@ -3,8 +3,9 @@
 import pytest
 
 from bankshot.sim.codegen.build import lowered
+from bankshot.sim.ir.lowered import Lowered
 from bankshot.sim.performance.chains import region_costs
-from bankshot.sim.performance.registers import registers
+from bankshot.sim.performance.registers import live_words, registers, words_ahead
 from bankshot.sim.run.prepared import dispatch_of
 
 FRAME = """\
@@ -18,11 +19,15 @@ BODY
 OTHERS = 10  # that every program has
 
 
-def live(body: str) -> int:
+def program_of(body: str) -> Lowered:
     dispatch = dispatch_of(FRAME.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
     program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
     region_costs(program)
-    return registers(program) - OTHERS
+    return program
+
+
+def live(body: str) -> int:
+    return registers(program_of(body)) - OTHERS
 
 
 def test_an_operand_is_live_until_its_last_use_and_a_result_from_then_on() -> None:
@@ -31,10 +36,19 @@ def test_an_operand_is_live_until_its_last_use_and_a_result_from_then_on() -> No
 
 
 def test_values_that_wait_for_each_other_are_live_at_once() -> None:
+    products = "".join(f"let v{k} = i * {k + 2}u; " for k in range(8))
+    both = live(products + f"y[i] = {' ^ '.join(f'v{k}' for k in range(8))};")
+    one = live("y[i] = i * 2u;")
+    assert both - one == 8  # seven products, and the first sum
+
+
+def test_a_load_that_is_used_later_is_moved_there_but_into_no_loop() -> None:
     loads = "".join(f"let v{k} = x[i + {k}u]; " for k in range(8))
-    both = live(loads + f"y[i] = {' ^ '.join(f'v{k}' for k in range(8))};")
-    one = live("y[i] = x[i] ^ 1u;")
-    assert both - one == 7
+    used = "".join(f"a = (a ^ v{k}) * 3u; " for k in range(8))
+    later, looped = (
+        live(f"var a = 0u; {loads} {each} y[i] = a;") for each in (used, f"for (var n = 0u; n < 9u; n++) {{ {used} }}")
+    )
+    assert looped - later == 7  # all but the one that was used last
 
 
 def loop(kept: int) -> str:
@@ -70,3 +84,21 @@ def test_a_constant_in_an_address_takes_no_register() -> None:
 def test_what_all_lanes_share_takes_no_register_of_an_invocation() -> None:
     body = "let s = x[0] + x[1]; let t = x[2] * s; y[i] = i ^ s ^ t;"
     assert live(body) == live("y[i] = i ^ 5u ^ 3u;")
+
+
+def test_what_a_loop_neither_makes_nor_ends_is_live_through_it() -> None:
+    program = program_of(loop(20))
+    (through,) = live_words(program).through.values()
+    assert through == 20 + 1  # and i
+
+
+@pytest.mark.parametrize(
+    ("held", "live", "most"),  # words that loads of an H200 fill at once, between those of two loops that were timed
+    [
+        *((32, 5, (16, 20)), (32, 9, (12, 16)), (32, 17, (12, 16)), (32, 25, (21, 24)), (32, 33, (24, 32))),
+        *((40, 5, (24, 32)), (64, 5, (48, 64)), (80, 5, (64, 80)), (80, 25, (32, 48)), (80, 33, (32, 48))),
+    ],
+)
+def test_loads_fill_the_registers_that_cost_no_workgroup(held: int, live: int, most: tuple[int, int]) -> None:
+    least, too_many = most
+    assert least <= words_ahead(held, live) < too_many
