@@ -48,7 +48,7 @@ def test_gains_of_threads_and_processes():
     assert gains.processes == Summary(1.5, 1.55, 1.6)
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="run it on Linux: no other system pins processes")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="run it on Linux: this system lacks sched_setaffinity")
 def test_threads_and_processes_are_timed(monkeypatch):
     monkeypatch.setattr(threads, "WARM", 1)
     before = os.sched_getaffinity(0)
