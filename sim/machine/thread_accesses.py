@@ -24,18 +24,28 @@ _EVERY_BIT = 0xFFFFFFFF
 
 
 @inlined
+def bits_from(grain):
+    """Return the bits of this grain and those after it in its word."""
+    return np.uint32((_EVERY_BIT << (grain & _LAST_BIT)) & _EVERY_BIT)
+
+
+@inlined
+def bits_to(grain):
+    """Return the bits of this grain and those before it in its word."""
+    return np.uint32(_EVERY_BIT >> (_LAST_BIT - (grain & _LAST_BIT)))
+
+
+@inlined
 def note_range(noted, first, last):
     """Note the grains from `first` to `last`."""
     start, end = first >> _WORD_BITS, last >> _WORD_BITS
-    from_first = np.uint32((_EVERY_BIT << (first & _LAST_BIT)) & _EVERY_BIT)
-    to_last = np.uint32(_EVERY_BIT >> (_LAST_BIT - (last & _LAST_BIT)))
     if start == end:
-        noted[start] |= np.uint32(from_first & to_last)
+        noted[start] |= np.uint32(bits_from(first) & bits_to(last))
         return
-    noted[start] |= from_first
+    noted[start] |= bits_from(first)
     for word in range(start + 1, end):
         noted[word] = np.uint32(_EVERY_BIT)
-    noted[end] |= to_last
+    noted[end] |= bits_to(last)
 
 
 @inlined
@@ -60,15 +70,23 @@ def note_accesses(regs, row, config, entry, noted, lanes):
         if last <= np.int64(np.uint32(entry[at.LIMIT])):
             note_range(noted, (entry[at.BASE] + first) * grains, (entry[at.BASE] + last) * grains + size - 1)
             return
-    known = np.int64(-1)  # the last grain noted
+    word, bits = np.int64(0), np.uint32(0)  # neighbors often share a word, which is then noted once
     for lane in range(lanes):
         if masked and mask[lane] == 0:
             continue
         address, happens = address_of(addresses[lane], extra, entry)
+        if not happens:
+            continue
         first = (entry[at.BASE] + np.int64(address)) * grains
-        if happens and first != known:
-            note_range(noted, first, first + size - 1)
-            known = first
+        last = first + size - 1
+        if last >> _WORD_BITS != word:
+            noted[word] |= bits
+            word, bits = last >> _WORD_BITS, np.uint32(0)
+        if first >> _WORD_BITS == word:
+            bits = np.uint32(bits | (bits_from(first) & bits_to(last)))
+        else:
+            note_range(noted, first, last)
+    noted[word] |= bits
 
 
 @inlined

@@ -117,6 +117,10 @@ def in_order(order: list[int]) -> Callable[..., list[Outcome]]:
         ("y[7] = l;", "if l == 9u { y[7] = l; }", True),
         ("y[l + 40u] = 1u;", "y[95] = 2u;", True),  # the last is clamped
         ("y[l + 40u] = 1u;", "y[39] = 2u;", False),
+        # lanes that come back to a word
+        ("y[l * 37u % 96u] = 1u;", "y[27] = 1u;", True),  # the last
+        ("y[l * 37u % 96u] = 1u;", "y[0] = 1u;", True),  # the first
+        ("y[l * 37u % 96u] = 1u;", "y[64] = 1u;", False),
         # loads of what is stored
         ("y[0] = y[l + 1u];", "y[64] = 1u;", True),
         ("y[0] = y[l + 1u];", "y[65] = 1u;", False),
