@@ -63,6 +63,8 @@ def main(
     """Time predictions for the compute shaders in folders."""
     if bool(folders) == bool(every):
         raise UsageError("name folders, or dispatches that were timed with --every")
+    if every and (embedded or most):
+        raise UsageError("--embedded and --most select shaders of folders; --every takes none")
     if workgroups.bit_count() != 1:
         raise UsageError(f"--workgroups must be a power of two, not {workgroups}")
     if every:
@@ -136,7 +138,7 @@ def summary(rows: Sequence[Row]) -> str:
     median, high, worst = spread(row.ratio for row in rows)
     whole = sum(row.predicted for row in rows) / sum(row.simulated for row in rows)
     return (
-        f"{len(rows)} entry points; predicting / simulating: median {median:.1%}, 90th {high:.1%}, worst {worst:.1%}; "
+        f"{len(rows)} dispatches; predicting / simulating: median {median:.1%}, 90th {high:.1%}, worst {worst:.1%}; "
         f"all together {whole:.1%}"
     )
 

@@ -1,5 +1,8 @@
 """The benchmark of predictions."""
 
+from itertools import islice
+
+import pytest
 from click.testing import CliRunner
 
 import bankshot
@@ -14,7 +17,7 @@ def test_the_summary_has_the_median_the_90th_and_the_worst():
     rows = [Row("k.wgsl:main", 1.0, n / 100, 1.0) for n in range(20, 1, -1)]
     rows.append(Row("k.wgsl:long", 81.0, 0.81, 1.0))
     assert summary(rows) == (
-        "20 entry points; predicting / simulating: median 10.5%, 90th 18.0%, worst 20.0%; all together 2.9%"
+        "20 dispatches; predicting / simulating: median 10.5%, 90th 18.0%, worst 20.0%; all together 2.9%"
     )
 
 
@@ -26,7 +29,7 @@ def test_a_folder_is_timed(tmp_path):
     assert done.exit_code == 0, done.output
     (row, total) = done.stdout.splitlines()
     assert row.endswith("double.wgsl:main")
-    assert total.startswith("1 entry points; ")
+    assert total.startswith("1 dispatches; ")
     assert "nothing.wgsl:main: left out: no output changed" in done.stderr
     module = bankshot.check(DOUBLE)
     case = prediction.inputs(module, module.entry_points[0], "nvidia-h200")
@@ -58,12 +61,21 @@ def test_a_folder_without_entry_points_is_an_error(tmp_path):
     assert "no entry point could be timed" in done.stderr
 
 
-def test_dispatches_that_were_timed_are_timed_at_their_sizes():
-    done = CliRunner().invoke(prediction.main, ["--every", "500"])
+def test_dispatches_that_were_timed_are_timed_at_their_sizes(monkeypatch):
+    found = list(islice(dispatches(), 6))
+    monkeypatch.setattr(prediction, "dispatches", lambda: iter(found))
+    done = CliRunner().invoke(prediction.main, ["--every", "3"])
     assert done.exit_code == 0, done.output
     *rows, total = done.stdout.splitlines()
-    assert total.startswith(f"{len(rows)} entry points; ")
-    assert len(rows) == -(-sum(1 for _ in dispatches()) // 500) == 2
+    assert total.startswith("2 dispatches; ")
+    names = [f"{each.family}: {each.kernel}, {each.shape}" for each in found[::3]]
+    assert [row.partition(" us  ")[2] for row in rows] == names
+
+
+@pytest.mark.parametrize("option", [["--embedded"], ["--most", "3"]])
+def test_shaders_are_selected_in_folders_alone(option):
+    done = CliRunner().invoke(prediction.main, ["--every", "3", *option])
+    assert (done.exit_code, "--every takes none" in done.stderr) == (2, True)
 
 
 def test_folders_and_timed_dispatches_exclude_each_other(tmp_path):
