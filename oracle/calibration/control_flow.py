@@ -1,8 +1,8 @@
-"""Divergence, loops inside loops, and tables of constants.
+"""Divergence, branches that no lane enters, loops inside loops, and tables of constants.
 
 `branches` sends the lanes of a subgroup into 1 to 32 branches that do different work of one length, so that the time
-grows with their number. `active_lanes` sends 1 to 32 lanes into one branch. Lanes load any values of a table of
-constants.
+grows with their number. `active_lanes` sends 1 to 32 lanes into one branch. Compilers issue the instructions of a short
+branch whether a lane enters it or not. Lanes load any values of a table of constants.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ _STEPS = 32  # f32 fma of a branch
 
 
 def control_flow(cores: int, scale: float) -> Iterator[MicroBenchmark]:
-    """Make the benchmarks of divergence, of loops inside loops and of tables of constants."""
+    """Make the benchmarks of branches, of loops inside loops and of tables of constants."""
     full = per_core(cores, scale, 256, 8)
     for branches in (1, 2, 4, 8, 16, 32):
         yield _branches(branches, full)
     for active in (1, 2, 4, 8, 16, 24, 31, 32):
         yield _active_lanes(active, full)
+    for steps in (4, 8, 9, 16):
+        yield _skipped_branch(steps, full)
     for outer, inner in ((2, 2), (2, 8), (8, 2), (4, 4)):
         yield _nested_loops(outer, inner, full)
     for words in (4, 8, 16, 32):
@@ -71,6 +73,20 @@ def _active_lanes(active: int, launch: Launch) -> MicroBenchmark:
         result="bitcast<u32>(x)",
         values={"stride": active},
         work=_flops(launch, active, trips),
+    )
+
+
+def _skipped_branch(steps: int, launch: Launch) -> MicroBenchmark:
+    """Make a benchmark of a branch of so many steps that no lane enters."""
+    return benchmark(
+        "skipped_branch",
+        {"steps": steps},
+        launch,
+        trips=launch.shortened(1024),
+        setup=[*_FLOATS, "let bound = lane * params.zero;"],
+        body=["if (trip < bound) {", indented(["x = fma(x, s, t);"] * steps, 2), "}"],
+        result="bitcast<u32>(x)",
+        work={"flops": 0, "operations": 0, "chain": 0},
     )
 
 

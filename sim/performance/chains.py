@@ -170,7 +170,7 @@ class _Walk:
             case ir.If(condition=condition, then=then, orelse=orelse):
                 costs.software["branch"] += 1
                 begin = self._after([condition], now)
-                if is_predicated(item):
+                if is_predicated(item, self._sites):
                     last = latest(end, begin)
                     return last, self._predicated(item, costs, begin, last), now
                 costs.issued["branch"] += 1
@@ -201,11 +201,15 @@ class _Walk:
                 return begin, now, now
 
     def _predicated(self, item: ir.If, costs: RegionCosts, begin: Moment, last: Moment) -> Moment:
-        """Walk a construct without branches, which nothing waits for but what needs its results. Returns when it ends,
-        or `last`, when all before it does."""
+        """Walk a construct without branches, which nothing waits for but what needs its results. All its instructions
+        issue, whatever the condition. Returns when it ends, or `last`, when all before it does."""
         self._loads.conditional = uses_what_it_loads(item)
         for side in (item.then, item.orelse):
+            first = len(self.found)
             last = self.region(side, costs, last, issues=begin)
+            for part in self.found[first:]:
+                costs.issued.update(part.issued)
+                part.issued.clear()
         self._loads.conditional = False
         return last
 

@@ -115,6 +115,12 @@ def constant_tables(body: ir.Region) -> frozenset[int]:
     )
 
 
+def arrays_outside_registers(body: ir.Region) -> list[ir.Block]:
+    """Return the arrays of function space that take no registers: those in memory, and the tables of constants."""
+    tables = constant_tables(body)
+    return [*arrays_in_memory(body), *(block for block in _indexed(body) if id(block) in tables)]
+
+
 def slots_of(blocks: Iterable[ir.Block]) -> frozenset[int]:
     """Return the identities of the slots of blocks."""
     return frozenset(id(slot) for block in blocks for slot in block.slots)

@@ -16,7 +16,7 @@ from itertools import accumulate
 from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
-from .function_arrays import arrays_in_memory, slots_of
+from .function_arrays import arrays_outside_registers, slots_of
 from .instruction_costs import needed_values, operands
 
 _OTHERS = 10  # for addresses, and what a driver keeps
@@ -83,7 +83,7 @@ class _Walk:
         self._loaded: dict[int, tuple[int, int]] = {}  # where and in how many loops, by identity
         self._needed = needed_values(lowered.body)
         self._set = {id(item.value) for item in ir.items_of(lowered.body) if isinstance(item, ir.Set)}
-        self._in_memory = slots_of(arrays_in_memory(lowered.body))
+        self._elsewhere = slots_of(arrays_outside_registers(lowered.body))
         self._used: list[set[int]] = [set()]  # in each of the loops around, and in the program
 
     def region(self, region: ir.Region) -> None:
@@ -135,7 +135,7 @@ class _Walk:
         for each in written:
             no_register = isinstance(each, ir.Value) and (each.op in _FREE or id(each) not in self._needed)
             no_register |= id(each) in self._set  # it is made in the register of the variable
-            if not (no_register or each.kind == "bool" or each.uniform or id(each) in self._in_memory):
+            if not (no_register or each.kind == "bool" or each.uniform or id(each) in self._elsewhere):
                 self.first.setdefault(id(each), self._begin(each))
                 self.last[id(each)] = self.position
                 self._used[-1].add(id(each))

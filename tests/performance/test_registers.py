@@ -51,6 +51,11 @@ def test_a_load_that_is_used_later_is_moved_there_but_into_no_loop() -> None:
     assert looped - later == 7  # all but the one that was used last
 
 
+def test_a_table_of_constants_takes_no_registers() -> None:
+    table = f"array<u32, 64>({', '.join(f'{n * n % 61}u' for n in range(64))})"
+    assert live(f"const table = {table}; y[i] = table[i];") == 3  # i, that within the table, the element
+
+
 def loop(kept: int) -> str:
     """Keep so many values through a loop."""
     made = "".join(f"var a{k} = x[i + {k}u]; " for k in range(kept))
