@@ -18,7 +18,6 @@ from ..fast_dataclass import entity, frozen
 from ..ir import texture_handles
 from ..machine import layout as at
 from ..machine.compile.loader import address_of, machine
-from ..machine.sample_notes import SECTORS_OF_LINE
 from ..mechanisms import is_on
 from ..models.device import Device
 from .device_memory import DeviceMemory, check_borrowed_parts, lined_up, places_of
@@ -145,10 +144,8 @@ class SampleMemory:
 
     @property
     def was_full(self) -> bool:
-        """Whether more lines or sectors have entered the cache than it holds."""
-        notes = self.notes
-        lines, most = notes[at.SAMPLE_CACHE_INSERTED], notes[at.SAMPLE_CACHE_LINES]
-        return bool(lines > most or notes[at.SAMPLE_SECTORS_INSERTED] > SECTORS_OF_LINE * most)
+        """Whether more lines have entered the cache than it holds."""
+        return bool(self.notes[at.SAMPLE_CACHE_INSERTED] > self.notes[at.SAMPLE_CACHE_LINES])
 
     def restart(self) -> None:
         """Forget all accesses, and what they changed."""

@@ -285,7 +285,6 @@ SAMPLE = Table("sample", "launch", "before what sampled workgroups access", pref
 SAMPLE_SHIFT = SAMPLE.field("shift", "bits", "log2 of the words of a chunk of storage")
 SAMPLE_CACHE_LINES = SAMPLE.field("cache_lines", "lines", "lines that the cache of a core holds for a workgroup")
 SAMPLE_CACHE_INSERTED = SAMPLE.field("cache_inserted", "lines", "lines that have entered it")
-SAMPLE_SECTORS_INSERTED = SAMPLE.field("sectors_inserted", "sectors", "sectors that have entered it")
 SAMPLE_LIST_AT = SAMPLE.field("list_at", "position", "of the list of accessed chunks")
 SAMPLE_LISTED = SAMPLE.field("listed", "chunks", "in that list")
 SAMPLE_SOURCES_AT = SAMPLE.field("sources_at", "position", "of the sources")
@@ -300,9 +299,8 @@ CHUNK_FIRST = CHUNK.field(
     "first", "bytes", "of each word: 1 if the first workgroup accesses it, 2 per atomic operation"
 )
 CHUNK_SECOND = CHUNK.field("second", "bytes", "likewise of the second workgroup")
-CHUNK_SECTOR_ENTERED = CHUNK.field("sector_entered", "sectors", "that had entered the cache when its own did, with it")
-CHUNK_LINE_ENTERED = CHUNK.field("line_entered", "lines", "likewise when the line that begins here did")
-CHUNK_LINE_SECTORS = CHUNK.field("line_sectors", "sectors", "that had entered the cache before that line")
+CHUNK_LINE_ENTERED = CHUNK.field("line_entered", "lines", "that had entered the cache when the one here did")
+CHUNK_SECTOR_ENTERED = CHUNK.field("sector_entered", "lines", "that of its line, when its sector entered the cache")
 
 SOURCE = Table("source", "binding", "where its words are copied from, and what is accessed of it", prefix="SOURCE_")
 SOURCE_START = SOURCE.field("start", "bytes", "of its first byte in storage")

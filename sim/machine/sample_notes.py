@@ -23,7 +23,6 @@ from .memory import address_of, all_ones, shared_part
 _borrowed = borrower(PROBES)
 _recorded = recorded(types.Tuple((NUMBERS,)))
 _WORD = 4  # bytes
-SECTORS_OF_LINE = 2  # that a cache has room for, on average
 
 
 @compiled
@@ -134,17 +133,15 @@ def note_sampled(regs, row, config, entry, storage, workgroup, workgroups_per_ba
 @inlined
 def enter(sample, storage, place, line):
     """Have the sector that begins at a word enter the cache, unless it holds it. Returns 1 if it did not."""
-    shift, lines = sample[at.SAMPLE_SHIFT], sample[at.SAMPLE_CACHE_LINES]
-    of_line = notes_of(sample, storage, (place & -line) >> shift)
-    at_sector = notes_of(sample, storage, place >> shift) + at.CHUNK_SECTOR_ENTERED
-    entered, since = sample[of_line + at.CHUNK_LINE_ENTERED], sample[at.SAMPLE_SECTORS_INSERTED]
-    if entered == 0 or sample[at.SAMPLE_CACHE_INSERTED] - entered >= lines:
-        sample[at.SAMPLE_CACHE_INSERTED] += 1
-        sample[of_line + at.CHUNK_LINE_ENTERED] = sample[at.SAMPLE_CACHE_INSERTED]
-        sample[of_line + at.CHUNK_LINE_SECTORS] = since
-    elif sample[at_sector] > max(sample[of_line + at.CHUNK_LINE_SECTORS], since - SECTORS_OF_LINE * lines):
+    shift = sample[at.SAMPLE_SHIFT]
+    of_line = notes_of(sample, storage, (place & -line) >> shift) + at.CHUNK_LINE_ENTERED
+    of_sector = notes_of(sample, storage, place >> shift) + at.CHUNK_SECTOR_ENTERED
+    inserted, entered = sample[at.SAMPLE_CACHE_INSERTED], sample[of_line]
+    if entered == 0 or inserted - entered >= sample[at.SAMPLE_CACHE_LINES]:
+        sample[at.SAMPLE_CACHE_INSERTED] = sample[of_line] = inserted + 1
+    elif sample[of_sector] == entered:
         return np.int64(0)
-    sample[at.SAMPLE_SECTORS_INSERTED] = sample[at_sector] = since + 1
+    sample[of_sector] = sample[of_line]
     return np.int64(1)
 
 

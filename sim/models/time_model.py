@@ -41,7 +41,7 @@ WORTH = 0.005  # of the time: less is no saving
 COSTS: Mapping[str, tuple[str, float]] = {
     "clock_mhz": ("cycles of a core in a microsecond", 1980.0),
     "l2_bytes": ("bytes that stay in the L2 cache from one dispatch to the next", 41e6),
-    "cache_bytes": ("bytes of storage that the cache of a core holds", 196608.0),
+    "cache_bytes": ("bytes of storage that the cache of a core holds", 188416.0),
     "error_90": ("the ratio of predicted and measured time that 90% of dispatches stay within", 2.0),
     "launch_us": ("microseconds of a dispatch that does nothing", 1.0),
     "workgroup_start": ("starting a workgroup", 100.0),
@@ -363,7 +363,8 @@ def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
 
     A barrier also waits until all subgroups have issued theirs.
     """
-    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * _beyond_l2(work.footprint, costs))
+    moved = (1 - work.reloaded) * _beyond_l2(work.footprint, costs) + work.reloaded * _beyond_l2(work.reach, costs)
+    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * moved)
     others = (work.subgroups - 1) * costs["issue_barrier"]
     mean, longest = (
         sum([costs[_STEP[step]] * count for step, count in steps.items()])

@@ -20,7 +20,8 @@ class Work:
     `moved_again`: for workgroups far apart, if what they share does not stay in the L2 cache; `reach`: bytes that are
     accessed between two of them, on average.
     `load_wavefronts`: of loads from storage, by the banks of the core's cache.
-    `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one.
+    `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one;
+    `reloaded`: of what they miss, what the dispatch has loaded before.
     `atomic_turns`: of the busiest part of the L2 cache; `atomic_word_turns`: of these, those of the busiest word.
     `phases`: the work of each phase of the program, in order, with the dispatch's own figures; empty if there is one.
     The four before it are what a software adapter does. `software`: instructions of subgroups by class, functions by
@@ -60,6 +61,7 @@ class Work:
     reach: float
     missed: float
     delayed: float
+    reloaded: float
     atomic_sectors: float
     atomic_turns: float
     atomic_word_turns: float
@@ -100,5 +102,5 @@ class Work:
 
 
 # The fields of a work that are those of the dispatch in each phase, and those that have figures by kind.
-_OF_DISPATCH = ("workgroups", "subgroups", "registers", "resident", "unevenness", "footprint", "reach")
+_OF_DISPATCH = ("workgroups", "subgroups", "registers", "resident", "unevenness", "footprint", "reach", "reloaded")
 _BY_KIND = ("issued", "code", "chain", "longest", "software", "software_chain", "lanes")

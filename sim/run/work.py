@@ -71,7 +71,8 @@ def work_of(
         "unevenness": unevenness(executed_by_each, grid, device.cores, known.resident),
         "footprint": footprint,
         "reach": reach,
-        "missed": run.missed(known.whole.loads),
+        "missed": (missed := run.missed(known.whole.loads)),
+        "reloaded": _reloaded(used, missed * scale * run.sectors(known.whole.loads) * device.sector_bytes),
         "software": executed.software,
         "software_chain": executed.software_chain,
         "lanes": {name: scale * run.words(its) for name, its in known.by_kind.items()},
@@ -295,6 +296,11 @@ def _memory(used: Sequence[_Used], grid: int) -> tuple[float, float, dict[str, f
             far += its * _between(each, used)
     footprint = sum([each.lines for each in used])
     return footprint, far / again if again else 0.0, {"moved": moved, "moved_again": again}
+
+
+def _reloaded(used: Sequence[_Used], missed: float) -> float:
+    """Return the share of the bytes that loads miss in the cache of a core which the dispatch has loaded before."""
+    return 1 - min(1.0, sum([each.own for each in used if each.loaded]) / max(1.0, missed))
 
 
 def _between(one: _Used, used: Sequence[_Used]) -> float:

@@ -177,8 +177,8 @@ def test_a_workgroup_runs_again_only_where_its_cache_was_full(monkeypatch) -> No
     monkeypatch.setattr(Launch, "run_one_by_one", noted)
     shared = PREDICTED.replace("x[id.x]", "x[id.x % 64u] + x[id.x % 64u + 64u] + x[id.x % 64u]")
     given = {"x": np.ones(512, np.float32), "y": np.ones(512, np.float32)}
-    for lines, expected in ((12, [2]), (11, [2, 1])):  # with room for two sectors each; a workgroup loads 24
-        costs = MeasuredCosts({"cache_bytes": Cost(8 * lines * 128.0, None, "by hand")})
+    for lines, expected in ((6, [2]), (5, [2, 1])):  # a workgroup loads six
+        costs = MeasuredCosts({"cache_bytes": Cost(8 * lines * 128.0 * 2**0.6 + 1, None, "by hand")})
         device = get("nvidia").with_(cores=1, costs=costs)
         counts.clear()
         assert bankshot.simulate(shared, grid=8, bindings=given, device=device, probes="counters").work

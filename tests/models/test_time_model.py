@@ -42,6 +42,7 @@ IDLE = Work(
     reach=0.0,
     missed=0.0,
     delayed=0.0,
+    reloaded=0.0,
     atomic_sectors=0.0,
     atomic_turns=0.0,
     atomic_word_turns=0.0,

@@ -64,48 +64,7 @@ def test_code_is_what_is_executed_at_all() -> None:
     found = work(body)
     assert found.issued["storage_load"] == GRID * 2 * 4
     assert (found.code["storage_load"], found.code["loop"]) == (1, 1)
-    assert work(body + "if w.x > 6u { y[g] = x[g + 9u]; }").code["storage_load"] == 1
-
-
-def test_what_a_workgroup_loads_again_is_in_its_cache() -> None:
-    found = work("y[g] = x[g] + x[w.x * 64u + (63u - i)];")
-    assert found.missed == 0.5
-    assert found.load_lines == 6 * 4
-    assert found.load_sectors == 6 * 8
-
-
-def test_what_leaves_the_cache_before_it_is_loaded_again_is_missed_twice() -> None:
-    body = "var sum = 0.0; for (var k = 0u; k < 3u; k++) { sum += x[(g + k * 1024u) % 2048u]; } y[g] = sum;"
-    for lines, missed in ((7, 1.0), (8, 2 / 3)):  # with room for two sectors each; a workgroup loads 8, 8, and 8 again
-        costs = MeasuredCosts({"cache_bytes": Cost(GRID * lines * 128.0, None, "by hand")})
-        found = work(body, device=get("nvidia").with_(cores=1, costs=costs))
-        assert found.missed == pytest.approx(missed)
-        assert found.missed_lines == pytest.approx(missed * GRID * 2 * 3)
-
-
-@pytest.mark.parametrize(("cores", "sharing"), [(None, GRID), (1, 6), (2, 3), (4, 2), (5, 2), (6, 1), (9, 1)])
-def test_the_workgroups_of_a_core_share_its_cache(cores: int | None, sharing: int) -> None:
-    """6 workgroups are dealt to the cores. Each loads 8 sectors, 8 others, and the first 8 again."""
-    body = "var sum = 0.0; for (var k = 0u; k < 3u; k++) { sum += x[(g + k * 1024u) % 2048u]; } y[g] = sum;"
-    for lines, missed in ((7, 1.0), (8, 2 / 3)):
-        costs = MeasuredCosts({"cache_bytes": Cost(sharing * lines * 128.0, None, "by hand")})
-        assert work(body, device=get("nvidia").with_(cores=cores, costs=costs)).missed == pytest.approx(missed)
-
-
-def test_a_cache_holds_so_many_lines_even_if_each_has_one_sector() -> None:
-    body = "var sum = 0.0; for (var k = 0u; k < 3u; k++) { sum += x[i * 32u + k % 2u * 2048u]; } y[g] = sum;"
-    for lines, missed in ((127, 1.0), (128, 2 / 3)):  # 64 in an iteration
-        costs = MeasuredCosts({"cache_bytes": Cost(lines * 128.0, None, "by hand")})
-        assert work(body, grid=1, device=get("nvidia").with_(costs=costs)).missed == pytest.approx(missed)
-
-
-def test_a_line_that_comes_back_has_none_of_its_sectors() -> None:
-    """The second sector of line 0 is there again only once it is loaded again."""
-    order = "array(0u, 8u, 32u, 64u, 0u, 8u)"  # words, of lines 0, 0, 1, 2, 0, 0: of which the cache holds two
-    body = f"var at = {order}; var sum = 0.0; for (var k = 0u; k < 6u; k++) {{ sum += x[at[k]]; }} y[g] = sum;"
-    costs = MeasuredCosts({"cache_bytes": Cost(2 * 128.0, None, "by hand")})
-    found = work(body, grid=1, device=get("nvidia").with_(costs=costs, subgroup_size=64))
-    assert found.load_sectors == 6
+    assert work(body + "if w.x > 6u { for (var k = 0u; k < 4u; k++) { y[g] = x[g + 9u]; } }").code["storage_load"] == 1
 
 
 def test_a_load_that_the_sampled_workgroup_does_not_execute_misses_the_cache() -> None:
@@ -409,9 +368,9 @@ def test_workgroups_that_share_the_ends_of_their_own_words_are_apart() -> None:
     assert found.atomic_turns / found.atomic_sectors < 0.3
 
 
-@pytest.mark.parametrize(("words", "lost"), [(100, 0), (768, 0), (1152, 0.5), (1536, 1), (4000, 1)])
+@pytest.mark.parametrize(("words", "lost"), [(100, 0), (736, 0), (1104, 0.5), (1472, 1), (4000, 1)])
 def test_arrays_of_function_space_leave_the_cache_if_they_are_large(words: int, lost: float) -> None:
-    """Of six workgroups of two subgroups on 132 cores, each has a cache with room for 1,536 lines."""
+    """Of six workgroups of two subgroups on 132 cores, each has a cache with room for 1,472 lines."""
     found = work(f"var own: array<f32, {words}>; own[u32(x[i])] = 1.0; y[g] = own[u32(x[0])];")
     assert found.issued["local_fill"] == 6 * 2 * words
     scattered = 6 * 2 * 32  # the store at indices of the lanes' own: a sector each
