@@ -25,8 +25,8 @@ from ..fast_dataclass import entity
 from ..ir import ir
 from ..ir.lowered import Lowered
 from .function_arrays import (
-    FILL_OF_LOCAL,
-    LOAD_OF_LOCAL,
+    LOCAL_FILL,
+    LOCAL_LOAD,
     Forwarded,
     arrays_in_memory,
     constant_tables,
@@ -46,12 +46,11 @@ from .instruction_costs import (
     cost_of_value,
     executed_in_software,
     is_negation,
-    is_predicated,
     needed_values,
     operands,
-    uses_what_it_loads,
 )
 from .moments import CYCLES_OF, LoadsInFlight, Moment, latest
+from .predicated_branches import is_predicated, uses_loaded_values
 from .registers import MANY, live_words, words_ahead
 
 
@@ -195,7 +194,7 @@ class _Walk:
                 self._share_counts(self.found[body], self.found[continuing])
                 halves = self.found[header:continuing], self.found[continuing:]
                 first = [part for half in halves for part in half if part.phase == half[0].phase]
-                _end_an_iteration([part for part in first if part.parent is costs])
+                _end_iteration([part for part in first if part.parent is costs])
                 self._phases.after_loop(waits)
                 self._loads = LoadsInFlight(outside.room)
                 return begin, now, now
@@ -203,7 +202,7 @@ class _Walk:
     def _predicated(self, item: ir.If, costs: RegionCosts, begin: Moment, last: Moment) -> Moment:
         """Walk a construct without branches, which nothing waits for but what needs its results. All its instructions
         issue, whatever the condition. Returns when it ends, or `last`, when all before it does."""
-        self._loads.conditional = uses_what_it_loads(item)
+        self._loads.conditional = uses_loaded_values(item)
         for side in (item.then, item.orelse):
             first = len(self.found)
             last = self.region(side, costs, last, issues=begin)
@@ -237,7 +236,7 @@ class _Walk:
                 self._blocks += 1
             case ir.Set(slot=slot, value=value):
                 if id(slot) in self._copied:
-                    self._issue(item, FILL_OF_LOCAL, [], costs, now)
+                    self._issue(item, LOCAL_FILL, [], costs, now)
                 elif id(slot) in self._variables:
                     self._filled_in(costs).issued["local_fill"] += slot.rows
                 self._ready[id(slot)] = done = self._after([value], Moment())
@@ -293,7 +292,7 @@ class _Walk:
         if id(value) not in self._needed:
             return
         if value.op == "get" and id(value.imm) in self._variables:
-            self._issue(value, LOAD_OF_LOCAL, [value], costs, self._after([value.imm], now))
+            self._issue(value, LOCAL_LOAD, [value], costs, self._after([value.imm], now))
         elif value.op == "get":
             self._ready[id(value)] = self._ready.get(id(value.imm), Moment())
         elif (cost := self._cost(value)) is not None:
@@ -369,7 +368,7 @@ def _close(costs: RegionCosts, start: Moment, end: Moment, inside: Counter[str])
     costs.chain = chain
 
 
-def _end_an_iteration(parts: Sequence[RegionCosts]) -> None:
+def _end_iteration(parts: Sequence[RegionCosts]) -> None:
     """Add the end of an iteration to a loop, and the time of its check as far as the first phase of its parts is
     shorter, up to a barrier."""
     body = next(part for part in parts if part.iterates)

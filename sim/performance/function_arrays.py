@@ -23,8 +23,8 @@ _SELECTED, _SELECTED_BY_INSTRUCTION, _BY_ACCESS = 13, 1.75, 3
 _MOST_SHARED, _MOST_OF_LANES = 24, 20
 
 # Of one element of all lanes: at an index that they share, or that is known before the run.
-LOAD_OF_LOCAL = InstructionCost("local", "local")
-FILL_OF_LOCAL = InstructionCost("local_fill", "issue")  # as the array is made, too
+LOCAL_LOAD = InstructionCost("local", "local")
+LOCAL_FILL = InstructionCost("local_fill", "issue")  # as the array is made, too
 
 _Indexed = ir.Pick | ir.Put
 
@@ -213,7 +213,7 @@ def cost_of_local(block: ir.Block, index: ir.Value, *, stores: bool) -> Instruct
     own access as many lines as the array has elements, at most one each; their stores write a sector each.
     """
     if index.uniform:
-        return InstructionCost("local_store", "issue") if stores else LOAD_OF_LOCAL
+        return InstructionCost("local_store", "issue") if stores else LOCAL_LOAD
     if stores:
         return InstructionCost("local_scattered_store", "issue", times=min(_LANES, _SECTORS * block.rows))
     return InstructionCost("local_scattered", "local_scattered", times=min(_LANES, block.rows))

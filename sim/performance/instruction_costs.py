@@ -77,17 +77,6 @@ ISSUED = (
 )
 
 _MINUS_ONE = 0xFFFFFFFF  # uint32 bits
-# The most instructions of a predicated branch: of one with loads from storage, of another, and of one that all lanes
-# enter or none; and the instructions that an access counts as. Stores to workgroup memory count as none.
-_LOADING, _OTHER, _UNIFORM = 20, 8, 6
-_LENGTHS: dict[str, float] = {
-    "storage_load": 6,
-    "storage_store": 6,
-    "uniform_load": 6,
-    "workgroup_load": 2.5,
-    "workgroup_store": 0,
-}
-_SIMPLE = (ir.Value, ir.Set, ir.Load, ir.Store, ir.Count, ir.If)
 _FREE = frozenset(("const", "input", "get", "bits", "result", "length", "pick"))
 _BIT_COUNTS = (
     *("countOneBits", "reverseBits", "firstLeadingBit", "firstTrailingBit", "countLeadingZeros", "countTrailingZeros"),
@@ -106,7 +95,7 @@ REDUCTIONS = ("add", "sub", "max", "min", "and", "or", "xor")
 PREFIX_SUMS = ("add", "sub")
 _PREFIX = 5  # steps of a prefix sum over a subgroup
 _STEP_OF = {"bit_count": "conversion"}
-_STEPS_OF = {"integer_divide": 20, "signed_divide": 30}  # sequences of dependent instructions
+STEPS_OF = {"integer_divide": 20, "signed_divide": 30}  # sequences of dependent instructions
 # Division of integers by a constant: the high half of a product, a shift and corrections (Granlund and Montgomery,
 # "Division by invariant integers using multiplication", PLDI 1994). A remainder multiplies and subtracts once more.
 _BY_CONSTANT = {"div": (1, 3), "rem": (2, 4)}
@@ -168,7 +157,7 @@ def cost_of_value(op: str, *, by_constant: bool = False) -> InstructionCost | No
         return InstructionCost(kind, kind, special, special, arithmetic)
     if kind == "fp32_divide":  # a reciprocal and a product
         return InstructionCost(kind, "special", arithmetic=1)
-    return InstructionCost(kind, _STEP_OF.get(kind, "alu"), _STEPS_OF.get(kind, 1))
+    return InstructionCost(kind, _STEP_OF.get(kind, "alu"), STEPS_OF.get(kind, 1))
 
 
 def cost_of_access(item: ir.Load | ir.Store, sites: Sequence[SourceSite]) -> InstructionCost:
@@ -251,41 +240,6 @@ def is_negation(value: ir.Value) -> bool:
     """Whether a value is a product by -1, as addresses have. The sum that takes it becomes a difference."""
     last = value.args[-1] if value.op.startswith(("mul_i32", "mul_u32")) else None
     return last is not None and last.op == "const" and last.imm == _MINUS_ONE
-
-
-def is_predicated(construct: ir.If, sites: Sequence[SourceSite]) -> bool:
-    """Whether a compiler makes the instructions of both sides conditional, and branches over none of them.
-
-    All are issued then, whatever the condition. On an H200, a loop with eight products in a branch takes as long if no
-    lane ever enters it; with nine, it takes a fifth less. So far go a sum of two words of workgroup memory, too, and
-    with loads from storage, one load and 12 products or two and six.
-    """
-    inside = [*ir.items(construct)]
-    if not all(isinstance(item, _SIMPLE) for item in inside):
-        return False
-    loads = any(isinstance(item, ir.Load) and _place(item, sites) == "storage" for item in inside)
-    most = _LOADING if loads else _UNIFORM if construct.condition.uniform else _OTHER
-    return all(sum(_length(item, sites) for item in ir.items_of(side)) <= most for side in ir.regions(construct))
-
-
-def _length(item: ir.Item, sites: Sequence[SourceSite]) -> float:
-    """Return how many instructions a compiler counts an item as."""
-    match item:
-        case ir.Load() | ir.Store():
-            return _LENGTHS[cost_of_access(item, sites).issued]
-        case ir.Value(op=op, args=args):
-            cost = cost_of_value(op, by_constant=bool(args) and args[-1].op == "const")
-            return cost.times * _STEPS_OF.get(cost.issued, 1) + cost.arithmetic + cost.integer if cost else 0
-        case _:
-            return 0
-
-
-def uses_what_it_loads(construct: ir.If) -> bool:
-    """Whether a construct has loads, and instructions that need their results."""
-    inside = [*ir.items(construct)]
-    loaded = {id(each) for item in inside if isinstance(item, ir.Load) for each in item.results}
-    users = [item for item in inside if isinstance(item, ir.Value | ir.Store)]
-    return any(id(each) in loaded for item in users for each in operands(item))
 
 
 def operands(item: ir.Item) -> list[ir.Value]:

@@ -28,7 +28,7 @@ _PACKED = Spread(1.0, 1.0, 0.0, 1.0)
 _NO_CONTENTION = Contention(0.0, 0.0, 0.0, 1.0, 0.0)
 # Lines that the cache of a core looks up in the time of a wavefront, and the wavefronts that the first one takes more:
 # on an H200, 32 lines take 8.7, and 17 take 5.
-_LOOKED_UP, _MORE_LOOKED_UP = 4, 0.75
+_LINES_OF_WAVEFRONT, _FIRST_LINE = 4, 0.75
 _ALL_ALIKE = 0.98  # of the lanes of an atomic operation are on one word
 _PARTS = 96  # of the L2 cache: 1 in 100 stripes of an H200 shares one with another
 _AROUND_CACHE = 6  # how steep the step is at the size of a core's cache; 3 and 12 predict sparse rows as well
@@ -135,7 +135,7 @@ class _CountedRun:
         """Return the wavefronts of a load in the cache of a core, which has the banks of workgroup memory, and looks up
         some lines in the time of a wavefront."""
         row, sampled = self.rows[load.row], self.sample.misses.get(load.sampled, _ALL_MISS)
-        looked_up = row.global_lines / _LOOKED_UP + _MORE_LOOKED_UP * row.global_requests
+        looked_up = row.global_lines / _LINES_OF_WAVEFRONT + _FIRST_LINE * row.global_requests
         return max(looked_up, row.global_lines * sampled.wavefronts)
 
     def of_phase(self, accesses: Accesses, executed: ExecutedPhase) -> dict[str, Any]:
