@@ -34,6 +34,7 @@ _SIDE_BY_SIDE, _SIDE_BY_SIDE_P = (("issue", "special functions"), ("cache lines"
 _IN_STEP = 0.3  # of the time that phases take in turn: of workgroups that all begin at once
 _ALONE = 0.5  # of the time that the longest workgroup takes: how long it runs on after the others
 _AROUND_L2 = 11  # how steep the step is at the size of the L2 cache, as chains of loads through buffers show it
+_OF_ONE_CORE = 0.5  # of the cycles that a sector takes a core if all ask the L2 cache for some: those if only it does
 WORTH = 0.005  # of the time: less is no saving
 
 # What each cost charges for, and the value that a fit begins with: what the documents and microbenchmarks of NVIDIA's
@@ -41,7 +42,7 @@ WORTH = 0.005  # of the time: less is no saving
 COSTS: Mapping[str, tuple[str, float]] = {
     "clock_mhz": ("cycles of a core in a microsecond", 1980.0),
     "l2_bytes": ("bytes that stay in the L2 cache from one dispatch to the next", 41e6),
-    "cache_bytes": ("bytes of storage that the cache of a core holds", 188416.0),
+    "cache_bytes": ("bytes of storage that the cache of a core holds", 196608.0),
     "error_90": ("the ratio of predicted and measured time that 90% of dispatches stay within", 2.0),
     "launch_us": ("microseconds of a dispatch that does nothing", 1.0),
     "workgroup_start": ("starting a workgroup", 100.0),
@@ -341,7 +342,10 @@ def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
     loads += work.missed_local_sectors * costs["l2_load_sector"]
     local = work.local_lines * costs["l2_local_line"]
-    return _even_share(work, cores) * (loads + stores + local)  # cores that are done leave it to the others
+    together = -_larger(
+        -_even_share(work, cores), -1 / (_OF_ONE_CORE * cores)
+    )  # cores that are done leave it to others
+    return _larger(together, _OF_ONE_CORE * _share(work, cores)) * (loads + stores + local)
 
 
 def _beyond_l2(bytes: float, costs: Mapping[str, float]) -> float:

@@ -23,7 +23,7 @@ from .workgroup_schedule import middle_of_work
 SAMPLED = frozenset(("sampled", "cached", "sectors", "lanes"))  # probes
 _OWN_DATA = 0.7  # a growth from which on the workgroups of a core have data of their own
 # Workgroups whose data fill the sets of a core's cache evenly, and how what it holds shrinks with more. On an H200,
-# workgroups that load rows of their own again and again miss half if 4 have 184 KiB, 8 have 120 and 16 have 80.
+# workgroups that load rows of their own again and again miss half if 4 have 192 KiB, 8 have 120 and 16 have 80.
 _EVEN, _UNEVENLY = 4, 0.6
 
 

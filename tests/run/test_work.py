@@ -368,9 +368,9 @@ def test_workgroups_that_share_the_ends_of_their_own_words_are_apart() -> None:
     assert found.atomic_turns / found.atomic_sectors < 0.3
 
 
-@pytest.mark.parametrize(("words", "lost"), [(100, 0), (736, 0), (1104, 0.5), (1472, 1), (4000, 1)])
+@pytest.mark.parametrize(("words", "lost"), [(100, 0), (768, 0), (1152, 0.5), (1536, 1), (4000, 1)])
 def test_arrays_of_function_space_leave_the_cache_if_they_are_large(words: int, lost: float) -> None:
-    """Of six workgroups of two subgroups on 132 cores, each has a cache with room for 1,472 lines."""
+    """Of six workgroups of two subgroups on 132 cores, each has a cache with room for 1,536 lines."""
     found = work(f"var own: array<f32, {words}>; own[u32(x[i])] = 1.0; y[g] = own[u32(x[0])];")
     assert found.issued["local_fill"] == 6 * 2 * words
     scattered = 6 * 2 * 32  # the store at indices of the lanes' own: a sector each
