@@ -34,6 +34,7 @@ _SIDE_BY_SIDE, _SIDE_BY_SIDE_P = (("issue", "special functions"), ("cache lines"
 _IN_STEP = 0.3  # of the time that phases take in turn: of workgroups that all begin at once
 _ALONE = 0.5  # of the time that the longest workgroup takes: how long it runs on after the others
 _AROUND_L2 = 11  # how steep the step is at the size of the L2 cache, as chains of loads through buffers show it
+_NEAR = 0.5  # of what a dispatch loads again: what its workgroup loaded before, rather than one that may be long done
 _OF_ONE_CORE = 0.5  # of the cycles that a sector takes a core if all ask the L2 cache for some: those if only it does
 WORTH = 0.005  # of the time: less is no saving
 
@@ -367,8 +368,9 @@ def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
 
     A barrier also waits until all subgroups have issued theirs.
     """
-    moved = (1 - work.reloaded) * _beyond_l2(work.footprint, costs) + work.reloaded * _beyond_l2(work.reach, costs)
-    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * moved)
+    near = _NEAR * work.reloaded
+    lost = (1 - near) * _beyond_l2(work.footprint, costs) + near * _beyond_l2(work.reach, costs)
+    missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * lost)
     others = (work.subgroups - 1) * costs["issue_barrier"]
     mean, longest = (
         sum([costs[_STEP[step]] * count for step, count in steps.items()])

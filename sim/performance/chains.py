@@ -202,14 +202,15 @@ class _Walk:
     def _predicated(self, item: ir.If, costs: RegionCosts, begin: Moment, last: Moment) -> Moment:
         """Walk a construct without branches, which nothing waits for but what needs its results. All its instructions
         issue, whatever the condition. Returns when it ends, or `last`, when all before it does."""
-        self._loads.conditional = uses_loaded_values(item)
+        outside = self._loads.conditional
+        self._loads.conditional = outside or uses_loaded_values(item)
         for side in (item.then, item.orelse):
             first = len(self.found)
             last = self.region(side, costs, last, issues=begin)
             for part in self.found[first:]:
                 costs.issued.update(part.issued)
                 part.issued.clear()
-        self._loads.conditional = False
+        self._loads.conditional &= outside
         return last
 
     def _share_counts(self, body: RegionCosts, continuing: RegionCosts) -> None:

@@ -39,6 +39,7 @@ def test_loads_are_waited_for_together_as_far_as_registers_hold_them(held: int, 
         ("if (i > N) { sum += x[AT] * x[AT + 9u]; }", 8, 2),
         ("{ var v = 0u; if (i > N) { v = x[AT]; } sum += v; }", 16, 1),
         ("sum += select(0u, x[AT], i > N);", 16, 1),
+        ("if (i > N) { if (i > 50u) { t[i] = N; } sum += x[AT]; }", 8, 2),
     ],
 )
 def test_conditional_loads_are_waited_for_together_as_far_as_there_are_predicates(

@@ -38,7 +38,8 @@ def test_accesses_count_by_words_and_by_active_lanes(type_: str, words: int) -> 
 
 
 def test_both_sides_of_a_branch_are_executed() -> None:
-    found = work("if (i < 8u) { y[g] = sin(x[g]); } else { y[g] = exp(x[g]); }")
+    long = "y[g + 512u] = 1.0; y[g + 1024u] = 1.0; y[g + 1536u] = 1.0;"  # so that a GPU branches
+    found = work(f"if (i < 8u) {{ y[g] = sin(x[g]); {long} }} else {{ y[g] = exp(x[g]); {long} }}")
     assert found.software["sin"] == found.software["exp"] == SUBGROUPS
     assert found.software["branch"] == SUBGROUPS
     assert found.issued["special"] == SUBGROUPS  # a GPU skips a side that no lane takes
