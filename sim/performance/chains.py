@@ -50,7 +50,7 @@ from .instruction_costs import (
     operands,
 )
 from .moments import CYCLES_OF, LoadsInFlight, Moment, latest
-from .predicated_branches import is_predicated, uses_loaded_values
+from .predicated_branches import PredicatedBranches, uses_loaded_values
 from .registers import MANY, live_words, words_ahead
 
 
@@ -102,6 +102,7 @@ class _Walk:
     def __init__(self, lowered: Lowered, barriers: bool, held: int) -> None:
         self._barriers = barriers
         self._sites = lowered.sites.rows
+        self._branches = PredicatedBranches(self._sites)
         self._needed = needed_values(lowered.body)
         arrays = arrays_in_memory(lowered.body)
         self._in_memory = frozenset(map(id, arrays))
@@ -169,7 +170,7 @@ class _Walk:
             case ir.If(condition=condition, then=then, orelse=orelse):
                 costs.software["branch"] += 1
                 begin = self._after([condition], now)
-                if is_predicated(item, self._sites):
+                if self._branches.is_predicated(item):
                     last = latest(end, begin)
                     return last, self._predicated(item, costs, begin, last), now
                 costs.issued["branch"] += 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
+from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.sites import SourceSite
 from .instruction_costs import STEPS_OF, cost_of_access, cost_of_value, operands
@@ -18,34 +20,62 @@ _LENGTHS: dict[str, float] = {
     "workgroup_load": 2.5,
     "workgroup_store": 0,
 }
-_SIMPLE = (ir.Value, ir.Set, ir.Load, ir.Store, ir.Count, ir.If)
+_NEVER = inf  # the length of a side with an item that is not made conditional
 
 
-def is_predicated(construct: ir.If, sites: Sequence[SourceSite]) -> bool:
-    """Whether a compiler makes the instructions of both sides conditional, and branches over none of them.
+@frozen
+class _Side:
+    """`length`: the instructions of a side of a branch, as a compiler counts them; `loads`: some are loads from
+    storage."""
 
-    All are issued then, whatever the condition: on an H200, a loop with eight products in a branch takes as long if no
-    lane ever enters it, and with nine a fifth less. The longest branches that are predicated there have eight products,
-    a sum of two words of workgroup memory, a load from storage and 12 products, or two loads and six.
-    """
-    inside = [*ir.items(construct)]
-    if not all(isinstance(item, _SIMPLE) for item in inside):
-        return False
-    loads = any(isinstance(item, ir.Load) and cost_of_access(item, sites).issued == "storage_load" for item in inside)
-    most = _MOST_WITH_LOADS if loads else _MOST_IF_UNIFORM if construct.condition.uniform else _MOST
-    return all(sum(_length(item, sites) for item in ir.items_of(side)) <= most for side in ir.regions(construct))
+    length: float
+    loads: bool
 
 
-def _length(item: ir.Item, sites: Sequence[SourceSite]) -> float:
-    """Return how many instructions a compiler counts an item as."""
-    match item:
-        case ir.Load() | ir.Store():
-            return _LENGTHS[cost_of_access(item, sites).issued]
-        case ir.Value(op=op, args=args):
-            cost = cost_of_value(op, by_constant=bool(args) and args[-1].op == "const")
-            return cost.times * STEPS_OF.get(cost.issued, 1) + cost.arithmetic + cost.integer if cost else 0
-        case _:
-            return 0
+class PredicatedBranches:
+    """Tells which branches of a program are predicated. Looks at each item once, however deep branches are nested."""
+
+    def __init__(self, sites: Sequence[SourceSite]) -> None:
+        self._sites = sites
+        self._sides: dict[int, _Side] = {}  # by the identity of the region
+
+    def is_predicated(self, construct: ir.If) -> bool:
+        """Whether a compiler makes the instructions of both sides conditional, and branches over none of them.
+
+        All are issued then, whatever the condition: on an H200, a loop with eight products in a branch takes as long if
+        no lane ever enters it, and with nine a fifth less. The longest branches that are predicated there have eight
+        products, a sum of two words of workgroup memory, a load from storage and 12 products, or two loads and six.
+        """
+        sides = [self._side(region) for region in ir.regions(construct)]
+        loads = any(side.loads for side in sides)
+        most = _MOST_WITH_LOADS if loads else _MOST_IF_UNIFORM if construct.condition.uniform else _MOST
+        return all(side.length <= most for side in sides)
+
+    def _side(self, region: ir.Region) -> _Side:
+        found = self._sides.get(id(region))
+        if found is None:
+            parts = [self._part(item) for item in region.items]
+            found = _Side(sum(part.length for part in parts), any(part.loads for part in parts))
+            self._sides[id(region)] = found
+        return found
+
+    def _part(self, item: ir.Item) -> _Side:
+        """Return what an item adds to its side."""
+        match item:
+            case ir.If(then=then, orelse=orelse):
+                sides = self._side(then), self._side(orelse)
+                return _Side(sum(side.length for side in sides), any(side.loads for side in sides))
+            case ir.Load() | ir.Store():
+                issued = cost_of_access(item, self._sites).issued
+                return _Side(_LENGTHS[issued], issued == "storage_load")
+            case ir.Value(op=op, args=args):
+                cost = cost_of_value(op, by_constant=bool(args) and args[-1].op == "const")
+                steps = cost.times * STEPS_OF.get(cost.issued, 1) + cost.arithmetic + cost.integer if cost else 0
+                return _Side(steps, loads=False)
+            case ir.Set() | ir.Count():
+                return _Side(0, loads=False)
+            case _:
+                return _Side(_NEVER, loads=False)
 
 
 def uses_loaded_values(construct: ir.If) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bankshot.sim.performance.predicated_branches import PredicatedBranches
 from tests.performance.test_chains import FRAME, costs
 
 FLOATS = """
@@ -85,3 +86,17 @@ def test_what_is_predicated_issues_whatever_the_condition() -> None:
         inside = [region for region in found if region.parent is body]
         assert body.issued["fp32"] == issued
         assert sum(region.issued["fp32"] for region in inside) == count - issued
+
+
+def test_each_item_is_counted_once_however_long_a_chain_of_branches_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = list[int]()
+    part = PredicatedBranches._part
+    monkeypatch.setattr(PredicatedBranches, "_part", lambda self, item: found.append(id(item)) or part(self, item))
+    visits = list[int]()
+    for count in (20, 40):
+        found.clear()
+        costs(" else ".join(f"if (i == {n}u) {{ {'y[i] += x[i]; ' * 4} }}" for n in range(count)))
+        assert len(found) == len(set(found))
+        visits.append(len(found))
+    assert visits[0] > 0
+    assert visits[1] <= 2.1 * visits[0]
