@@ -311,7 +311,7 @@ class _Walk:
             dividend, divisor = value.args
             if self._divided.setdefault((id(dividend), id(divisor)), value.op) != value.op:
                 return MULTIPLY_AND_SUBTRACT
-        return cost_of_value(value.op, by_constant=bool(value.args) and value.args[-1].op == "const")
+        return cost_of_value(value)
 
     def _cost_of_indexed(self, item: ir.Pick | ir.Put) -> InstructionCost:
         """Return the cost of an access to an array of function space at an index that is known at run time."""

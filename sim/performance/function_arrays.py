@@ -63,8 +63,8 @@ def _selected_too_often(body: ir.Region) -> set[int]:
                         accesses[id(block)] += 1
                 case ir.Load() | ir.Store() | ir.Atomic():
                     others += 1
-                case ir.Value(op=op):
-                    values += id(item) in needed and cost_of_value(op) is not None
+                case ir.Value():
+                    values += id(item) in needed and cost_of_value(item) is not None
                 case _:
                     pass
         others += accesses.total()

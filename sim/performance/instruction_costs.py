@@ -130,12 +130,17 @@ class InstructionCost:
 MULTIPLY_AND_SUBTRACT = InstructionCost("integer_multiply", "alu", 2, integer=1)  # a remainder, from its quotient
 
 
-def cost_of_value(op: str, *, by_constant: bool = False) -> InstructionCost | None:
+def cost_of_value(value: ir.Value) -> InstructionCost | None:
+    """Return the cost of a value by itself; None for one that costs no instruction."""
+    return cost_of_operation(value.op, by_constant=bool(value.args) and value.args[-1].op == "const")
+
+
+def cost_of_operation(op: str, *, by_constant: bool = False) -> InstructionCost | None:
     """Return the cost of a scalar operation; None for one that costs no instruction.
 
     `by_constant`: its last operand is one.
 
-    >>> cost_of_value("pow_f32")
+    >>> cost_of_operation("pow_f32")
     InstructionCost(issued='special', step='special', steps=2, times=2, arithmetic=1, integer=0, prefix=0)
     """
     kind = None if op in _FREE else class_of(op)

@@ -68,8 +68,8 @@ class PredicatedBranches:
             case ir.Load() | ir.Store():
                 issued = cost_of_access(item, self._sites).issued
                 return _Side(_LENGTHS[issued], issued == "storage_load")
-            case ir.Value(op=op, args=args):
-                cost = cost_of_value(op, by_constant=bool(args) and args[-1].op == "const")
+            case ir.Value():
+                cost = cost_of_value(item)
                 steps = cost.times * STEPS_OF.get(cost.issued, 1) + cost.arithmetic + cost.integer if cost else 0
                 return _Side(steps, loads=False)
             case ir.Set() | ir.Count():
