@@ -16,20 +16,20 @@ fewer invocations may execute.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import field
 from functools import cached_property
 
 from ..analysis.lane_uniformity import find_uniformity
-from ..fast_dataclass import entity
+from ..fast_dataclass import entity, frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
 from .function_arrays import (
     LOCAL_FILL,
     LOCAL_LOAD,
+    ArraysOutsideRegisters,
     Forwarded,
-    arrays_in_memory,
-    constant_tables,
+    arrays_outside_registers,
     cost_of_local,
     cost_of_selection,
     cost_of_table,
@@ -51,7 +51,7 @@ from .instruction_costs import (
 )
 from .moments import CYCLES_OF, LoadsInFlight, Moment, latest
 from .predicated_branches import PredicatedBranches, uses_loaded_values
-from .registers import MANY, live_words, words_ahead
+from .registers import MANY, LiveWords, live_words, words_ahead
 
 
 @entity
@@ -87,28 +87,48 @@ class RegionCosts:
         return tuple((self.issued | Counter(loop=int(self.iterates))).items())
 
 
-def region_costs(lowered: Lowered, *, barriers: bool = True, held: int = MANY) -> list[RegionCosts]:
-    """Return the costs of all regions of a program, each after its parent.
+@frozen
+class ProgramCosts:
+    """The costs of a program. `regions`: each after its parent; `local_words`: of memory, that the arrays of function
+    space of each invocation take."""
+
+    regions: list[RegionCosts]
+    live: LiveWords
+    local_words: int
+
+
+def program_costs(lowered: Lowered, *, barriers: bool = True, held: int = MANY) -> ProgramCosts:
+    """Return the costs of a program, and set the uniformity of its values.
 
     `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out. `held`: see `words_ahead`.
     """
     find_uniformity(lowered.body, lowered.accesses, lowered.builder.slots, one_workgroup=True)
-    walk = _Walk(lowered, barriers, held)
+    needed = needed_values(lowered.body)
+    arrays = arrays_outside_registers(lowered.body, needed)
+    live = live_words(lowered, needed, arrays.slots)
+    walk = _Walk(lowered, needed, arrays, live, barriers, held)
     walk.region(lowered.body, None, Moment())
-    return walk.found
+    return ProgramCosts(walk.found, live, arrays.local_words)
 
 
 class _Walk:
-    def __init__(self, lowered: Lowered, barriers: bool, held: int) -> None:
+    def __init__(
+        self,
+        lowered: Lowered,
+        needed: Set[int],
+        arrays: ArraysOutsideRegisters,
+        live: LiveWords,
+        barriers: bool,
+        held: int,
+    ) -> None:
         self._barriers = barriers
         self._sites = lowered.sites.rows
         self._branches = PredicatedBranches(self._sites)
-        self._needed = needed_values(lowered.body)
-        arrays = arrays_in_memory(lowered.body)
-        self._in_memory = frozenset(map(id, arrays))
-        self._constants = constant_tables(lowered.body)
-        self._copied = slots_of(array for array in arrays if array.copied)
-        self._variables = slots_of(array for array in arrays if not array.copied)
+        self._needed = needed
+        self._in_memory = frozenset(map(id, arrays.in_memory))
+        self._constants = frozenset(map(id, arrays.tables))
+        self._copied = slots_of(array for array in arrays.in_memory if array.copied)
+        self._variables = slots_of(array for array in arrays.in_memory if not array.copied)
         self._compared = set[int]()  # indices, by identity
         self._forwarded = Forwarded()
         self._divided: dict[tuple[int, int], str] = {}  # the first operation on operands of a division, by identity
@@ -116,7 +136,6 @@ class _Walk:
         self._blocks = 0
         self._leaving = _leaving(lowered.body)
         self._phases = _Phases()
-        live = live_words(lowered)
         self._held, self._live_through = max(held, live.registers), live.through
         self._loads = LoadsInFlight(words_ahead(self._held, 0))
         self._stored = False  # to storage, since the last barrier that orders it

@@ -8,10 +8,11 @@ not make a loop much longer. The rule was found on an H200, see docs/time-model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
+from ..fast_dataclass import frozen
 from ..ir import ir
-from .instruction_costs import InstructionCost, cost_of_value, needed_values
+from .instruction_costs import InstructionCost, cost_of_value
 
 _LANES = 32  # of a subgroup
 _SECTORS = 4  # of a line
@@ -29,14 +30,36 @@ LOCAL_FILL = InstructionCost("local_fill", "issue")  # as the array is made, too
 _Indexed = ir.Pick | ir.Put
 
 
-def arrays_in_memory(body: ir.Region) -> list[ir.Block]:
-    """Return the arrays of function space that are in memory: the long ones of those indexed at run time, and those of
-    which the accesses would make a loop much longer with selections. Needs the uniformity of indices.
+@frozen
+class ArraysOutsideRegisters:
+    """The arrays of function space that are indexed at run time and take no registers.
 
-    A driver copies a value, `Block.copied`, to memory each time that it is indexed: on an H200, each access to a value
-    of 32 words takes as long as 32 stores.
+    `in_memory`: the long ones, and those of which the accesses would make a loop much longer with selections. A driver
+    copies a value, `Block.copied`, to memory each time that it is indexed: on an H200, each access to a value of 32
+    words takes as long as 32 stores. `tables`: those that hold constants alone.
     """
-    tables, selected, of_lanes = constant_tables(body), _selected_too_often(body), set[int]()
+
+    in_memory: tuple[ir.Block, ...]
+    tables: tuple[ir.Block, ...]
+
+    @property
+    def slots(self) -> frozenset[int]:
+        """The identities of their slots."""
+        return slots_of((*self.in_memory, *self.tables))
+
+    @property
+    def local_words(self) -> int:
+        """The words of memory of each invocation that they take."""
+        return sum(block.rows for block in self.in_memory)
+
+
+def arrays_outside_registers(body: ir.Region, needed: Set[int]) -> ArraysOutsideRegisters:
+    """Find the arrays of function space that take no registers. Needs the uniformity of indices.
+
+    `needed`: the identities of the values that cost something, see `needed_values`.
+    """
+    blocks = _indexed(body)
+    tables, selected, of_lanes = _constant_tables(body, blocks), _selected_too_often(body, needed), set[int]()
     for item in ir.items_of(body):
         if isinstance(item, _Indexed) and not item.index.uniform:
             of_lanes.add(id(item.block))
@@ -46,12 +69,15 @@ def arrays_in_memory(body: ir.Region) -> list[ir.Block]:
             return block.rows > _MOST_OF_LANES
         return block.rows > _MOST_SHARED or id(block) in selected
 
-    return [block for block in _indexed(body) if id(block) not in tables and is_in_memory(block)]
+    return ArraysOutsideRegisters(
+        in_memory=tuple(block for block in blocks if id(block) not in tables and is_in_memory(block)),
+        tables=tuple(block for block in blocks if id(block) in tables),
+    )
 
 
-def _selected_too_often(body: ir.Region) -> set[int]:
+def _selected_too_often(body: ir.Region, needed: Set[int]) -> set[int]:
     """Return the identities of the arrays from whose elements the accesses in a loop would select too often."""
-    needed, found = needed_values(body), set[int]()
+    found = set[int]()
     for items in _by_loop(body):
         selected, accesses, forwarded = Counter[int](), Counter[int](), Forwarded()
         values = others = 0
@@ -103,32 +129,21 @@ def _indexed(body: ir.Region) -> list[ir.Block]:
     return list({id(item.block): item.block for item in ir.items_of(body) if isinstance(item, _Indexed)}.values())
 
 
-def constant_tables(body: ir.Region) -> frozenset[int]:
-    """Return the identities of the arrays of function space that are indexed at run time and hold constants alone."""
+def _constant_tables(body: ir.Region, blocks: Iterable[ir.Block]) -> frozenset[int]:
+    """Return the identities of those of these arrays that hold constants alone."""
     items = list(ir.items_of(body))
     changed = {id(item.slot) for item in items if isinstance(item, ir.Set) and item.value.op != "const"}
     stored = {id(item.block) for item in items if isinstance(item, ir.Put)}
     return frozenset(
         id(block)
-        for block in _indexed(body)
+        for block in blocks
         if id(block) not in stored and not any(id(slot) in changed for slot in block.slots)
     )
-
-
-def arrays_outside_registers(body: ir.Region) -> list[ir.Block]:
-    """Return the arrays of function space that take no registers: those in memory, and the tables of constants."""
-    tables = constant_tables(body)
-    return [*arrays_in_memory(body), *(block for block in _indexed(body) if id(block) in tables)]
 
 
 def slots_of(blocks: Iterable[ir.Block]) -> frozenset[int]:
     """Return the identities of the slots of blocks."""
     return frozenset(id(slot) for block in blocks for slot in block.slots)
-
-
-def local_words(body: ir.Region) -> int:
-    """Return the words of memory of each invocation that its arrays of function space take."""
-    return sum(block.rows for block in arrays_in_memory(body))
 
 
 _Place = tuple[int, int]  # an index, by the identity of what is not constant in it, and its constant

@@ -9,15 +9,14 @@ registers, and with one more they do not. Registers that no workgroup more could
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import field
 from itertools import accumulate
 
 from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
-from .function_arrays import arrays_outside_registers, slots_of
-from .instruction_costs import needed_values, operands
+from .instruction_costs import operands
 
 _OTHERS = 10  # for addresses, and what a driver keeps
 # What loads that are waited for leave, and the least that they have. On an H200, loops of independent loads that keep
@@ -44,9 +43,12 @@ class LiveWords:
         return _OTHERS + self.most
 
 
-def live_words(lowered: Lowered) -> LiveWords:
-    """Return the words that are live at once in a program. Needs the uniformity of values."""
-    walk = _Walk(lowered)
+def live_words(lowered: Lowered, needed: Set[int], elsewhere: Set[int]) -> LiveWords:
+    """Return the words that are live at once in a program. Needs the uniformity of values.
+
+    `needed`: the identities of the values that cost something; `elsewhere`: those of variables that take no registers.
+    """
+    walk = _Walk(lowered, needed, elsewhere)
     walk.region(lowered.body)
     changes = [0] * (walk.position + 2)
     for value, first in walk.first.items():
@@ -54,11 +56,6 @@ def live_words(lowered: Lowered) -> LiveWords:
         changes[walk.last[value] + 1] -= 1
     live = [*accumulate(changes)]
     return LiveWords(max(live), {loop: live[begin] for loop, begin in walk.loops.items()})
-
-
-def registers(lowered: Lowered) -> int:
-    """Return the registers of an invocation. Needs the uniformity that `chains.region_costs` finds."""
-    return live_words(lowered).registers
 
 
 def words_ahead(held: int, live: int) -> int:
@@ -75,15 +72,14 @@ def words_ahead(held: int, live: int) -> int:
 class _Walk:
     """Finds where values and variables are live: from the first to the last position, by their identity."""
 
-    def __init__(self, lowered: Lowered) -> None:
+    def __init__(self, lowered: Lowered, needed: Set[int], elsewhere: Set[int]) -> None:
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
         self.loops: dict[int, int] = {}  # the position where each begins, by identity
         self.position = 0
         self._loaded: dict[int, tuple[int, int]] = {}  # where and in how many loops, by identity
-        self._needed = needed_values(lowered.body)
+        self._needed, self._elsewhere = needed, elsewhere
         self._set = {id(item.value) for item in ir.items_of(lowered.body) if isinstance(item, ir.Set)}
-        self._elsewhere = slots_of(arrays_outside_registers(lowered.body))
         self._used: list[set[int]] = [set()]  # in each of the loops around, and in the program
 
     def region(self, region: ir.Region) -> None:

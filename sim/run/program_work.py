@@ -15,10 +15,8 @@ from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
 from ..models.device import Device
 from ..models.occupancy import occupancy, registers_to_hold
-from ..performance.chains import RegionCosts, region_costs
-from ..performance.function_arrays import local_words
+from ..performance.chains import RegionCosts, program_costs
 from ..performance.instruction_costs import used_atomics
-from ..performance.registers import registers
 from ..performance.store_runs import store_runs
 from ..wgsl.typed import Module
 from .dispatch import Dispatch, program_key
@@ -164,16 +162,16 @@ def _analysed(dispatch: Dispatch) -> _Analysed:
     def make() -> _Analysed:
         made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
         program = made.program()
-        regions = region_costs(made.lowered, barriers=has_barriers, held=held)
+        costs = program_costs(made.lowered, barriers=has_barriers, held=held)
         sites = made.lowered.sites.rows
         return _Analysed(
             sampler(program),
-            region_sums(regions),
-            registers(made.lowered),
-            local_words(made.lowered.body),
+            region_sums(costs.regions),
+            costs.live.registers,
+            costs.local_words,
             used_atomics(made.lowered),
             {_without_texels(site): number for number, site in enumerate(sites)},
-            _phases_of(regions, sites),
+            _phases_of(costs.regions, sites),
             store_runs(made.lowered),
         )
 

@@ -5,7 +5,7 @@ import pytest
 import bankshot
 from bankshot.sim.codegen.build import lowered
 from bankshot.sim.models.time_model import COSTS
-from bankshot.sim.performance.chains import RegionCosts, region_costs
+from bankshot.sim.performance.chains import RegionCosts, program_costs
 from bankshot.sim.performance.instruction_costs import CHECK, ISSUED, STEPS
 from bankshot.sim.run.prepared import dispatch_of
 
@@ -23,7 +23,7 @@ BODY
 def costs(body: str, *, barriers: bool = True, held: int = 255, frame: str = FRAME) -> list[RegionCosts]:
     dispatch = dispatch_of(frame.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
     program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
-    return region_costs(program, barriers=barriers, held=held)
+    return program_costs(program, barriers=barriers, held=held).regions
 
 
 def test_a_store_waits_for_the_load_and_the_sum() -> None:
@@ -342,7 +342,8 @@ def test_what_an_atomic_operation_issues_depends_on_the_use_of_its_result(call: 
         grid=1,
         bindings={name: [0] * 64 for name in ("x", "y") if f"{name}[" in call},
     )
-    (whole,) = region_costs(lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"}))))
+    program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
+    (whole,) = program_costs(program).regions
     kinds = ("workgroup_atomic", "workgroup_atomic_sum", "subgroup")
     assert {kind: whole.issued[kind] for kind in kinds if whole.issued[kind]} == issued
 

@@ -3,9 +3,8 @@
 import pytest
 
 from bankshot.sim.codegen.build import lowered
-from bankshot.sim.ir.lowered import Lowered
-from bankshot.sim.performance.chains import region_costs
-from bankshot.sim.performance.registers import live_words, registers, words_ahead
+from bankshot.sim.performance.chains import program_costs
+from bankshot.sim.performance.registers import LiveWords, words_ahead
 from bankshot.sim.run.prepared import dispatch_of
 
 FRAME = """\
@@ -19,15 +18,14 @@ BODY
 OTHERS = 10  # that every program has
 
 
-def program_of(body: str) -> Lowered:
+def live_words(body: str) -> LiveWords:
     dispatch = dispatch_of(FRAME.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
     program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
-    region_costs(program)
-    return program
+    return program_costs(program).live
 
 
 def live(body: str) -> int:
-    return registers(program_of(body)) - OTHERS
+    return live_words(body).registers - OTHERS
 
 
 def test_an_operand_is_live_until_its_last_use_and_a_result_from_then_on() -> None:
@@ -92,8 +90,7 @@ def test_what_all_lanes_share_takes_no_register_of_an_invocation() -> None:
 
 
 def test_what_a_loop_neither_makes_nor_ends_is_live_through_it() -> None:
-    program = program_of(loop(20))
-    (through,) = live_words(program).through.values()
+    (through,) = live_words(loop(20)).through.values()
     assert through == 20 + 1  # and i
 
 
