@@ -48,8 +48,8 @@ class Slot:
 
     kind: str
     name: str
-    region: Region
-    block: Block | None = None
+    region: Region = field(repr=False)
+    block: Block | None = field(default=None, repr=False)
     uniform: bool = False
     rows: int = 1
 
@@ -77,7 +77,7 @@ class Block:
 class Region:
     """A sequence of items. `loop`: it may run more than once."""
 
-    parent: Region | None
+    parent: Region | None = field(repr=False)
     loop: bool = False
     items: list[Item] = field(default_factory=list["Item"])
     depth: int = 0
@@ -111,7 +111,7 @@ class Set:
 class Pick:
     """`result` = scalar number `index` of `block`; an index past the last gives the last."""
 
-    result: Value
+    result: Value = field(repr=False)  # it shows the item
     block: Block
     index: Value
 
@@ -262,7 +262,7 @@ class Jump:
 class Target:
     """Where jumps go; exists before its Loop or Scope is complete."""
 
-    node: Loop | Scope | None = None
+    node: Loop | Scope | None = field(default=None, repr=False)
     jumps: int = 0
     continues: int = 0
 
