@@ -14,6 +14,7 @@ from math import prod
 from ..ir import ir
 from ..ir.access import Access
 from ..ir.bottom_up import bottom_up
+from ..ir.integer_operations import LEFT_SHIFTS, PRODUCTS, SUMS
 from ..ir.ir import Item, Region, Value
 from ..wgsl.typed import Variable
 from .uses import split
@@ -81,14 +82,11 @@ class _Search:
                     self.found |= {id(head): 0 for head in heads} | {id(heads[0]): words}
 
 
-_ADDED, _MULTIPLIED, _SHIFTED = ("add_u32", "add_i32"), ("mul_u32", "mul_i32"), ("shl_u32", "shl_i32")
-
-
 def _operands(value: Value) -> Sequence[Value]:
     """Return the operands whose multiples determine that of a value."""
-    if value.op in (*_ADDED, *_MULTIPLIED):
+    if value.op in (*SUMS, *PRODUCTS):
         return value.args
-    is_shifted = value.op in _SHIFTED and value.args[1].op == "const"
+    is_shifted = value.op in LEFT_SHIFTS and value.args[1].op == "const"
     return value.args[:1] if is_shifted or value.op == "bits" else ()
 
 
@@ -96,9 +94,9 @@ def _multiple(value: Value, operands: Sequence[int]) -> int:
     """Return the largest of 4, 2 and 1 words that a value is known to be a multiple of, from those of its operands."""
     if value.op == "const":
         return _power(value.imm)
-    if value.op in _SHIFTED and operands:
+    if value.op in LEFT_SHIFTS and operands:
         return min(4, operands[0] << min(value.args[1].imm, 2))
-    if value.op in _MULTIPLIED:
+    if value.op in PRODUCTS:
         return min(4, prod(operands))
     return min(operands, default=1)
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ..ir.bottom_up import bottom_up
 from ..ir.builder import Builder
+from ..ir.integer_operations import DIFFERENCES, LEFT_SHIFTS, PRODUCTS, SUMS
 from ..ir.ir import Value
 
-_ADDED, _SUBTRACTED = ("add_u32", "add_i32"), ("sub_u32", "sub_i32")
-_SCALED = ("mul_u32", "mul_i32", "shl_u32", "shl_i32", "bits")
+_SCALED = (*PRODUCTS, *LEFT_SHIFTS, "bits")
 _MOST_SPLIT = 32  # values of an index: one of a chain of thousands costs no more
 
 
@@ -51,11 +51,11 @@ def _parts(value: Value, times: int, mixed: dict[Value, bool]) -> list[tuple[Val
     op, args = value.op, value.args
     if op == "bits":
         return [(args[0], times)]
-    if op in (*_ADDED, *_SUBTRACTED) and (args[1].op == "const" or is_mixed(value, mixed)):
-        return [(args[1], times if op in _ADDED else -times), (args[0], times)]
-    if op in ("mul_u32", "mul_i32") and args[1].op == "const":
+    if op in (*SUMS, *DIFFERENCES) and (args[1].op == "const" or is_mixed(value, mixed)):
+        return [(args[1], times if op in SUMS else -times), (args[0], times)]
+    if op in PRODUCTS and args[1].op == "const":
         return [(args[0], times * args[1].imm)]
-    if op in ("shl_u32", "shl_i32") and args[1].op == "const":
+    if op in LEFT_SHIFTS and args[1].op == "const":
         return [(args[0], times << (args[1].imm & 31))]
     return []
 
@@ -66,13 +66,13 @@ def is_mixed(value: Value, mixed: dict[Value, bool]) -> bool:
 
 
 def _operands(value: Value) -> Sequence[Value]:
-    if value.op in (*_ADDED, *_SUBTRACTED):
+    if value.op in (*SUMS, *DIFFERENCES):
         return value.args
     return value.args[:1] if value.op in _SCALED else ()
 
 
 def _is_mixed(value: Value, parts: Sequence[bool]) -> bool:
-    if value.op in (*_ADDED, *_SUBTRACTED):
+    if value.op in (*SUMS, *DIFFERENCES):
         left, right = value.args
         return right.op == "const" or left.region.depth != right.region.depth or any(parts)
     return any(parts)

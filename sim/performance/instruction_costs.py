@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.instruction_classes import class_of
+from ..ir.integer_operations import PRODUCTS
 from ..ir.lowered import Lowered
 from ..ir.sites import SourceSite
 
@@ -243,7 +244,7 @@ def used_atomics(lowered: Lowered) -> frozenset[SourceSite]:
 
 def is_negation(value: ir.Value) -> bool:
     """Whether a value is a product by -1, as addresses have. The sum that takes it becomes a difference."""
-    last = value.args[-1] if value.op.startswith(("mul_i32", "mul_u32")) else None
+    last = value.args[-1] if value.op in PRODUCTS else None
     return last is not None and last.op == "const" and last.imm == _MINUS_ONE
 
 
