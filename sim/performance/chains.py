@@ -193,7 +193,7 @@ class _Walk:
                     last = latest(end, begin)
                     return last, self._predicated(item, costs, begin, last), now
                 costs.issued["branch"] += 1
-                done = self.region(orelse, costs, self.region(then, costs, begin))
+                done = self._side(orelse, costs, self._side(then, costs, begin))
                 return begin, done, done
             case ir.Scope(body=body):
                 done = self.region(body, costs, now)
@@ -226,12 +226,19 @@ class _Walk:
         self._loads.conditional = outside or uses_loaded_values(item)
         for side in (item.then, item.orelse):
             first = len(self.found)
-            last = self.region(side, costs, last, issues=begin)
+            last = self._side(side, costs, last, issues=begin)
             for part in self.found[first:]:
                 costs.issued.update(part.issued)
                 part.issued.clear()
         self._loads.conditional &= outside
         return last
+
+    def _side(self, region: ir.Region, parent: RegionCosts, start: Moment, issues: Moment | None = None) -> Moment:
+        """Walk a side of a branch. What it divides is known in no other place."""
+        before = self._divided.copy()
+        end = self.region(region, parent, start, issues=issues)
+        self._divided = before
+        return end
 
     def _share_counts(self, body: RegionCosts, continuing: RegionCosts) -> None:
         if not body.blocks:

@@ -315,6 +315,20 @@ def test_a_quotient_and_a_remainder_of_unsigned_operands_take_one_division() -> 
     assert (apart.issued["integer_divide"], apart.issued["integer_multiply"]) == (2, 0)
 
 
+@pytest.mark.parametrize(
+    ("body", "divisions"),
+    [
+        ("if (i < 9u) { y[i] = v / n; } else { y[i] = v % n; }", 2),
+        ("if (i < 9u) { y[i] = v / n; } y[i + 64u] = v % n;", 2),
+        ("let q = v / n; if (i < q) { y[i] = v % n; } else { y[i + q] = (v % n) ^ i; }", 1),
+        ("for (var k = 0u; k < v / n; k++) { y[k] = v % n; }", 1),
+    ],
+)
+def test_a_division_serves_what_it_precedes_on_every_path(body: str, divisions: int) -> None:
+    found = costs(f"let n = x[0] | 1u; let v = x[i]; {body}")
+    assert sum(region.issued["integer_divide"] for region in found) == divisions
+
+
 def test_signed_divisions_are_not_joined() -> None:
     (whole,) = costs("let n = i32(x[0] | 1u); let v = i32(x[i]); y[i] = u32(v / n + v % n);")
     assert (whole.issued["signed_divide"], whole.issued["integer_divide"]) == (2, 0)
