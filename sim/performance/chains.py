@@ -51,7 +51,7 @@ from .instruction_costs import (
 )
 from .moments import CYCLES_OF, LoadsInFlight, Moment, latest
 from .predicated_branches import PredicatedBranches, uses_loaded_values
-from .registers import MANY, LiveWords, live_words, words_ahead
+from .registers import LiveWords, live_words, words_ahead
 
 
 @entity
@@ -97,7 +97,7 @@ class ProgramCosts:
     local_words: int
 
 
-def program_costs(lowered: Lowered, *, barriers: bool = True, held: int = MANY) -> ProgramCosts:
+def program_costs(lowered: Lowered, *, barriers: bool, held: int) -> ProgramCosts:
     """Return the costs of a program, and set the uniformity of its values.
 
     `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out. `held`: see `words_ahead`.

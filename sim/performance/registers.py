@@ -19,12 +19,11 @@ from ..ir.lowered import Lowered
 from .instruction_costs import operands
 
 _OTHERS = 10  # for addresses, and what a driver keeps
-# What loads that are waited for leave, and the least that they have. On an H200, loops of independent loads that keep
+# Registers that a loop needs for itself, and the least that loads fill which are waited for together. On an H200, loops of independent loads that keep
 # 4, 8, 16, 24, 32, 48 and 64 words wait once for every 16, 13, 13, 22, 28, 50 and 64 words where 32 registers leave all
 # of its workgroups, and those that keep up to 32 for every 64, 58, 53, 45 and 37 where workgroup memory leaves 80.
-_BESIDE, _OWN, _LEAST_AHEAD = 10, 2, 13
+_OWN, _LEAST_AHEAD = 2, 13
 _UNIT = 8  # registers that an invocation of an H200 has more or less at a time
-MANY = 255  # registers, which a few workgroups leave each invocation
 _FREE = frozenset(("const", "length"))
 _COPIES = frozenset(("get", "bits"))
 
@@ -65,8 +64,8 @@ def words_ahead(held: int, live: int) -> int:
     H200's driver takes them all, and more at the cost of workgroups: for the least words ahead, and for as many as are
     live.
     """
-    held = -(-max(held, _BESIDE + live + _LEAST_AHEAD) // _UNIT) * _UNIT
-    return max(live - _OWN, held - live - _BESIDE)
+    held = -(-max(held, _OTHERS + live + _LEAST_AHEAD) // _UNIT) * _UNIT
+    return max(live - _OWN, held - live - _OTHERS)
 
 
 class _Walk:

@@ -357,7 +357,7 @@ def test_what_an_atomic_operation_issues_depends_on_the_use_of_its_result(call: 
         bindings={name: [0] * 64 for name in ("x", "y") if f"{name}[" in call},
     )
     program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
-    (whole,) = program_costs(program).regions
+    (whole,) = program_costs(program, barriers=True, held=255).regions
     kinds = ("workgroup_atomic", "workgroup_atomic_sum", "subgroup")
     assert {kind: whole.issued[kind] for kind in kinds if whole.issued[kind]} == issued
 

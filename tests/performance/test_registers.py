@@ -21,7 +21,7 @@ OTHERS = 10  # that every program has
 def live_words(body: str) -> LiveWords:
     dispatch = dispatch_of(FRAME.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
     program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
-    return program_costs(program).live
+    return program_costs(program, barriers=True, held=255).live
 
 
 def live(body: str) -> int:
