@@ -51,7 +51,7 @@ from .instruction_costs import (
 )
 from .moments import CYCLES_OF, LoadsInFlight, Moment, latest
 from .predicated_branches import PredicatedBranches, uses_loaded_values
-from .registers import LiveWords, live_words, words_ahead
+from .registers import LiveWords, live_words, words_in_flight
 
 
 @entity
@@ -100,7 +100,8 @@ class ProgramCosts:
 def program_costs(lowered: Lowered, *, barriers: bool, held: int) -> ProgramCosts:
     """Return the costs of a program, and set the uniformity of its values.
 
-    `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out. `held`: see `words_ahead`.
+    `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out. `held`: see
+    `words_in_flight`.
     """
     find_uniformity(lowered.body, lowered.accesses, lowered.builder.slots, one_workgroup=True)
     needed = needed_values(lowered.body)
@@ -137,7 +138,7 @@ class _Walk:
         self._leaving = _leaving(lowered.body)
         self._phases = _Phases()
         self._held, self._live_through = max(held, live.registers), live.through
-        self._loads = LoadsInFlight(words_ahead(self._held, 0))
+        self._loads = LoadsInFlight(words_in_flight(self._held, 0))
         self._stored = False  # to storage, since the last barrier that orders it
         self.found: list[RegionCosts] = []
 
@@ -202,7 +203,7 @@ class _Walk:
                 costs.issued["loop_start"] += 1
                 begin = latest(end, self._before_loop(item, now))
                 waits = self._phases.before_loop(item, self._barriers)
-                outside, inside = self._loads, words_ahead(self._held, self._live_through[id(item)])
+                outside, inside = self._loads, words_in_flight(self._held, self._live_through[id(item)])
                 self._loads = LoadsInFlight(inside)
                 header = len(self.found)
                 now = self.region(item.header, costs, begin, repeats=True)

@@ -59,7 +59,7 @@ def arrays_outside_registers(body: ir.Region, needed: Set[int]) -> ArraysOutside
     `needed`: the identities of the values that cost something, see `needed_values`.
     """
     blocks = _indexed(body)
-    tables, selected, of_lanes = _constant_tables(body, blocks), _selected_too_often(body, needed), set[int]()
+    tables, selected, of_lanes = _constant_tables(body, blocks), _too_many_selections(body, needed), set[int]()
     for item in ir.items_of(body):
         if isinstance(item, _Indexed) and not item.index.uniform:
             of_lanes.add(id(item.block))
@@ -75,8 +75,8 @@ def arrays_outside_registers(body: ir.Region, needed: Set[int]) -> ArraysOutside
     )
 
 
-def _selected_too_often(body: ir.Region, needed: Set[int]) -> set[int]:
-    """Return the identities of the arrays from whose elements the accesses in a loop would select too often."""
+def _too_many_selections(body: ir.Region, needed: Set[int]) -> set[int]:
+    """Return the identities of the arrays that would take too many selections in a loop."""
     found = set[int]()
     for items in _by_loop(body):
         selected, accesses, forwarded = Counter[int](), Counter[int](), Forwarded()

@@ -44,7 +44,8 @@ class PredicatedBranches:
 
         All are issued then, whatever the condition: on an H200, a loop with eight products in a branch takes as long if
         no lane ever enters it, and with nine a fifth less. The longest branches that are predicated there have eight
-        products, a sum of two words of workgroup memory, a load from storage and 12 products, or two loads and six.
+        products, a sum of two words of workgroup memory, a load from storage and 12 products, or two loads and six. The
+        last are too many here, because the sum in the index of a load counts, too.
         """
         sides = [self._side(region) for region in ir.regions(construct)]
         loads = any(side.loads for side in sides)

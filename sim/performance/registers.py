@@ -2,9 +2,10 @@
 
 Values that all lanes share are in registers of their own, conditions in predicates, and long arrays that are indexed at
 run time in memory; a constant that is added to an address is part of the access. What a loop needs from before it is
-live to its end. Where the workgroups that a core holds depend on them, an H200's driver takes 13 more than the values
-that a loop keeps, two of which are its own: kernels that keep 20, 27, 35 and 49 values fit in 32, 40, 48 and 64
-registers, and with one more they do not. Registers that no workgroup more could use hold what is loaded ahead.
+live to its end. Where the number of resident workgroups depends on them, an H200's driver takes 13 registers more than
+a loop carries values, two of them for the loop itself: loops that carry 20, 27, 35 and 49 values fit in 32, 40, 48 and
+64 registers, and with one more value they do not. Where fewer registers would not make room for another workgroup, the
+spare ones hold the results of loads in flight.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from ..ir.lowered import Lowered
 from .instruction_costs import operands
 
 _OTHERS = 10  # for addresses, and what a driver keeps
-# Registers that a loop needs for itself, and the least that loads fill which are waited for together. On an H200, loops of independent loads that keep
-# 4, 8, 16, 24, 32, 48 and 64 words wait once for every 16, 13, 13, 22, 28, 50 and 64 words where 32 registers leave all
-# of its workgroups, and those that keep up to 32 for every 64, 58, 53, 45 and 37 where workgroup memory leaves 80.
-_OWN, _LEAST_AHEAD = 2, 13
+# Registers that a loop needs for itself, and the fewest that loads in flight fill. On an H200, loops of independent
+# loads that carry 4, 8, 16, 24, 32, 48 and 64 words wait once for every 16, 13, 13, 22, 28, 50 and 64 words where more
+# than 32 registers would reduce the resident workgroups; those that carry up to 32, for every 64, 58, 53, 45 and 37
+# where workgroup memory leaves 80.
+_OWN, _LEAST_IN_FLIGHT = 2, 13
 _UNIT = 8  # registers that an invocation of an H200 has more or less at a time
 _FREE = frozenset(("const", "length"))
 _COPIES = frozenset(("get", "bits"))
@@ -57,14 +59,14 @@ def live_words(lowered: Lowered, needed: Set[int], elsewhere: Set[int]) -> LiveW
     return LiveWords(max(live), {loop: live[begin] for loop, begin in walk.loops.items()})
 
 
-def words_ahead(held: int, live: int) -> int:
+def words_in_flight(held: int, live: int) -> int:
     """Return the words that loads may fill before the first is used, in a loop through which so many others are live.
 
-    `held`: registers that an invocation needs, or may hold without an effect on how many workgroups a core has. An
-    H200's driver takes them all, and more at the cost of workgroups: for the least words ahead, and for as many as are
-    live.
+    `held`: registers that an invocation needs, or may hold without an effect on how many workgroups are resident. An
+    H200's driver takes them all. It takes more, though fewer workgroups are resident then, for 13 words in flight, and
+    for as many as are live.
     """
-    held = -(-max(held, _OTHERS + live + _LEAST_AHEAD) // _UNIT) * _UNIT
+    held = -(-max(held, _OTHERS + live + _LEAST_IN_FLIGHT) // _UNIT) * _UNIT
     return max(live - _OWN, held - live - _OTHERS)
 
 

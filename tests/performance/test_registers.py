@@ -4,7 +4,7 @@ import pytest
 
 from bankshot.sim.codegen.build import lowered
 from bankshot.sim.performance.chains import program_costs
-from bankshot.sim.performance.registers import LiveWords, words_ahead
+from bankshot.sim.performance.registers import LiveWords, words_in_flight
 from bankshot.sim.run.prepared import dispatch_of
 
 FRAME = """\
@@ -89,7 +89,7 @@ def test_what_all_lanes_share_takes_no_register_of_an_invocation() -> None:
     assert live(body) == live("y[i] = i ^ 5u ^ 3u;")
 
 
-def test_what_a_loop_neither_makes_nor_ends_is_live_through_it() -> None:
+def test_what_is_used_before_a_loop_and_after_it_is_live_through_it() -> None:
     (through,) = live_words(loop(20)).through.values()
     assert through == 20 + 1  # and i
 
@@ -101,6 +101,6 @@ def test_what_a_loop_neither_makes_nor_ends_is_live_through_it() -> None:
         *((40, 5, (24, 32)), (64, 5, (48, 64)), (80, 5, (64, 80)), (80, 25, (32, 48)), (80, 33, (32, 48))),
     ],
 )
-def test_loads_fill_the_registers_that_cost_no_workgroup(held: int, live: int, most: tuple[int, int]) -> None:
+def test_loads_in_flight_fill_registers_without_reducing_occupancy(held: int, live: int, most: tuple[int, int]) -> None:
     least, too_many = most
-    assert least <= words_ahead(held, live) < too_many
+    assert least <= words_in_flight(held, live) < too_many
