@@ -137,8 +137,9 @@ def summary(rows: Sequence[Row]) -> str:
     """Return the line that sums up the rows."""
     median, high, worst = spread(row.ratio for row in rows)
     whole = sum(row.predicted for row in rows) / sum(row.simulated for row in rows)
+    count = "1 dispatch" if len(rows) == 1 else f"{len(rows)} dispatches"
     return (
-        f"{len(rows)} dispatches; predicting / simulating: median {median:.1%}, 90th {high:.1%}, worst {worst:.1%}; "
+        f"{count}; predicting / simulating: median {median:.1%}, 90th {high:.1%}, worst {worst:.1%}; "
         f"all together {whole:.1%}"
     )
 

@@ -29,7 +29,7 @@ def test_a_folder_is_timed(tmp_path):
     assert done.exit_code == 0, done.output
     (row, total) = done.stdout.splitlines()
     assert row.endswith("double.wgsl:main")
-    assert total.startswith("1 dispatches; ")
+    assert total.startswith("1 dispatch; ")
     assert "nothing.wgsl:main: left out: no output changed" in done.stderr
     module = bankshot.check(DOUBLE)
     case = prediction.inputs(module, module.entry_points[0], "nvidia-h200")
