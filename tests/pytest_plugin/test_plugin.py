@@ -1,12 +1,8 @@
-"""The pytest plugin on small projects made for it: pytest within pytest, sometimes in processes of their own."""
+"""The pytest plugin on small projects made for it: pytest within pytest."""
 
-import io
 import json
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -16,104 +12,8 @@ import bankshot.oracle.cli.main
 import bankshot.oracle.pytest_plugin.fixture
 import bankshot.oracle.pytest_plugin.hooks
 from bankshot.oracle import wgpu_client
-from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.errors import NoAdapter
-from bankshot.oracle.manifests.cases import Request, plans
-from bankshot.oracle.reports.audit_json import audit_entry
-from bankshot.oracle.reports.audit_text import show_audit
-from bankshot.oracle.reports.terminal import console
-from bankshot.sim.disk_cache import cache_home
-
-ROOT = Path(__file__).parents[2]
-
-SHADER = """\
-@group(0) @binding(0) var<storage, read_write> y: array<f32>;
-var<workgroup> t: array<f32, 32 * 33>;
-@compute @workgroup_size(32)
-fn main(@builtin(local_invocation_index) i: u32) {
-    t[i * 33u] = f32(i);
-    workgroupBarrier();
-    y[i] = 2.0 * t[(31u - i) * 33u];
-}
-"""
-
-MANIFEST = """\
-[kernel]
-source = "k.wgsl"
-dims = { N = 32 }
-dispatch = [1]
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "zeros"
-[[sweep]]
-N = [32, 64]
-[[sweep]]
-N = 96
-cost = "heavy"
-[expect]
-golden = true
-"""
-
-REASON = "as the manifest says: costs matter"
-PLAIN = MANIFEST.replace("golden = true\n", 'bank_conflicts = 0\nunchecked = { y = "costs matter" }\n')
-
-TEST = """\
-def test_run(bankshot):
-    run = bankshot.run("k.wgsl", grid=1, bindings={"y": bytes(128)})
-    assert run.excess_wavefronts == 0
-    assert run.utilization.lane_efficiency >= 0.9
-    assert run.counters["barriers"] == 1
-    assert not run.findings
-    bankshot.golden(run)
-    bankshot.golden(run, "again", outputs=True)
-    bankshot.golden(run)
-"""
-
-CONFLICTS = ("33", "32")  # all lanes in one bank
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _loaded(tmp_path_factory):
-    """Whatever a run imports is imported here: pytest within pytest forgets what it imports itself."""
-    folder = tmp_path_factory.mktemp("loaded")
-    (folder / "k.wgsl").write_text(SHADER)
-    (folder / "k.toml").write_text(MANIFEST)
-    for plan in plans([folder], Request(quick=True)):
-        result = audit(plan.case(plan.shapes[0]), Options(gpu=False))
-        show_audit(console(io.StringIO()), result, "full")
-        audit_entry(result)
-
-
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch):
-    """No plugin but those that a test names."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-
-
-@pytest.fixture
-def project(pytester):
-    """A folder with a kernel and its manifest; call it with arguments of pytest."""
-    (pytester.path / "k.wgsl").write_text(SHADER)
-    (pytester.path / "k.toml").write_text(MANIFEST)
-
-    class Project:
-        path = pytester.path
-        goldens = pytester.path / "golden"
-
-        def __call__(self, *arguments):
-            return pytester.runpytest_inprocess(
-                "-p", "bankshot.oracle.pytest_plugin.hooks", "-p", "no:cacheprovider", "-W", "ignore", *arguments
-            )
-
-        def edit(self, name, *replacement):
-            file = self.path / name
-            text = file.read_text()
-            assert replacement[0] in text
-            file.write_text(text.replace(*replacement))
-
-    return Project()
-
+from tests.pytest_plugin.small_kernel import CONFLICTS, PLAIN, REASON, SHADER, TEST
 
 # ---- manifests ---------------------------------------------------------------------------------------
 
@@ -417,65 +317,7 @@ def test_figures_are_junit_properties_and_sarif_is_written(project):
     assert [result["ruleId"] for result in run["results"]] == ["counter"]
 
 
-# ---- in company --------------------------------------------------------------------------------------
-
-
-def pytest_in_a_process(project, *arguments):
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "bankshot.oracle.pytest_plugin.hooks",
-        "-p",
-        "no:cacheprovider",
-        *arguments,
-    ]
-    return subprocess.run(command, cwd=project.path, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def _importable(monkeypatch):
-    """From other folders too, and compiled already: pytester gives its children a home of their own."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("BANKSHOT_CACHE", str(cache_home().parent))
-
-
-@pytest.mark.usefixtures("_importable")
-def test_workers_share_the_tests_and_one_process_tells(project, monkeypatch):
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))
-    xdist = ("-p", "xdist", "-n", "2")
-    done = pytest_in_a_process(project, *xdist, "--bankshot-update")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert sorted(file.name for file in project.goldens.iterdir()) == ["k-N32.json", "k-N64.json"]
-    project.edit("k.wgsl", *CONFLICTS)
-    (project.path / "summary.md").unlink()
-    done = pytest_in_a_process(project, *xdist)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert done.stdout.count("::error file=k.wgsl,line=5,") == 1
-    assert (project.path / "summary.md").read_text().count("### bankshot: 2 of 3 cases") == 0
-    assert (project.path / "summary.md").read_text().count("### bankshot: 2 of 2 cases failed") == 1
-
-
-@pytest.mark.usefixtures("_importable")
-def test_loading_it_brings_nothing_heavy(project):
-    """Nor does collecting a folder that has no manifest."""
-    (project.path / "k.toml").unlink()
-    (project.path / "test_light.py").write_text(
-        "import sys\n\ndef test_light():\n"
-        "    assert not {'numpy', 'numba', 'wgpu', 'rich', 'click'} & set(sys.modules)\n"
-    )
-    done = pytest_in_a_process(project)
-    assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.usefixtures("_importable")
-def test_without_it_manifests_are_no_tests(project):
-    (project.path / "test_one.py").write_text("def test_one(): pass\n")
-    command = [sys.executable, "-m", "pytest", "-p", "no:bankshot.oracle.pytest_plugin.hooks", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=project.path, capture_output=True, text=True, check=False)
-    assert "1 passed" in done.stdout
+# ---- wgpu ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("adapter")

@@ -12,7 +12,7 @@ from bankshot.oracle.cli import streams
 from bankshot.oracle.errors import UsageError, escape_controls, printable
 from bankshot.oracle.reports.formats import github
 from bankshot.oracle.reports.remarks import Entry, Remark
-from bankshot.oracle.reports.terminal import print_command, say
+from bankshot.oracle.reports.terminal import console, print_command, say
 
 EVIL = "a\n::error::pwned\r\x1b[2J\x1b]0;title\x07\x9b1A\u202e|<img>[link](http://x)`code`"
 CONTROLS = set(map(chr, (*range(32), *range(127, 160)))) | set("\u2028\u2029\u202e")
@@ -111,3 +111,9 @@ def test_a_stream_without_a_file_descriptor_is_left_alone(monkeypatch):
     monkeypatch.setattr(sys, "stderr", kept)
     streams.install()
     assert sys.stdout is kept
+
+
+def test_text_that_reads_like_an_emoji_is_left_alone():
+    out = io.StringIO()
+    console(out).print("a:bomb:b")
+    assert out.getvalue() == "a:bomb:b\n"
