@@ -16,7 +16,7 @@ fewer invocations may execute.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property
 
@@ -97,17 +97,19 @@ class ProgramCosts:
     local_words: int
 
 
-def program_costs(lowered: Lowered, *, barriers: bool, held: int) -> ProgramCosts:
+def program_costs(lowered: Lowered, *, barriers: bool, held: int, register_unit: int) -> ProgramCosts:
     """Return the costs of a program, and set the uniformity of its values.
 
-    `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out. `held`: see
-    `words_in_flight`.
+    `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out. `held` and
+    `register_unit`: see `words_in_flight`.
     """
     find_uniformity(lowered.body, lowered.accesses, lowered.builder.slots, one_workgroup=True)
     needed = needed_values(lowered.body)
     arrays = arrays_outside_registers(lowered.body, needed)
     live = live_words(lowered, needed, arrays.slots)
-    walk = _Walk(lowered, needed, arrays, live, barriers, held)
+    held = max(held, live.registers)
+    rooms = {loop: words_in_flight(held, words, register_unit) for loop, words in live.through.items()}
+    walk = _Walk(lowered, needed, arrays, barriers, words_in_flight(held, 0, register_unit), rooms)
     walk.region(lowered.body, None, Moment())
     return ProgramCosts(walk.found, live, arrays.local_words)
 
@@ -118,9 +120,9 @@ class _Walk:
         lowered: Lowered,
         needed: Set[int],
         arrays: ArraysOutsideRegisters,
-        live: LiveWords,
         barriers: bool,
-        held: int,
+        room: int,
+        rooms: Mapping[int, int],
     ) -> None:
         self._barriers = barriers
         self._sites = lowered.sites.rows
@@ -137,8 +139,8 @@ class _Walk:
         self._blocks = 0
         self._leaving = _leaving(lowered.body)
         self._phases = _Phases()
-        self._held, self._live_through = max(held, live.registers), live.through
-        self._loads = LoadsInFlight(words_in_flight(self._held, 0))
+        self._loads = LoadsInFlight(room)
+        self._rooms = rooms  # of loops, by identity
         self._stored = False  # to storage, since the last barrier that orders it
         self.found: list[RegionCosts] = []
 
@@ -203,8 +205,7 @@ class _Walk:
                 costs.issued["loop_start"] += 1
                 begin = latest(end, self._before_loop(item, now))
                 waits = self._phases.before_loop(item, self._barriers)
-                outside, inside = self._loads, words_in_flight(self._held, self._live_through[id(item)])
-                self._loads = LoadsInFlight(inside)
+                outside, self._loads = self._loads, LoadsInFlight(self._rooms[id(item)])
                 header = len(self.found)
                 now = self.region(item.header, costs, begin, repeats=True)
                 checked = now if item.condition is None else self._after([item.condition], now)

@@ -25,7 +25,6 @@ _OTHERS = 10  # for addresses, and what a driver keeps
 # than 32 registers would reduce the resident workgroups; those that carry up to 32, for every 64, 58, 53, 45 and 37
 # where workgroup memory leaves 80.
 _OWN, _LEAST_IN_FLIGHT = 2, 13
-_UNIT = 8  # registers that an invocation of an H200 has more or less at a time
 _FREE = frozenset(("const", "length"))
 _COPIES = frozenset(("get", "bits"))
 
@@ -59,14 +58,14 @@ def live_words(lowered: Lowered, needed: Set[int], elsewhere: Set[int]) -> LiveW
     return LiveWords(max(live), {loop: live[begin] for loop, begin in walk.loops.items()})
 
 
-def words_in_flight(held: int, live: int) -> int:
+def words_in_flight(held: int, live: int, unit: int) -> int:
     """Return the words that loads may fill before the first is used, in a loop through which so many others are live.
 
     `held`: registers that an invocation needs, or may hold without an effect on how many workgroups are resident. An
     H200's driver takes them all. It takes more, though fewer workgroups are resident then, for 13 words in flight, and
-    for as many as are live.
+    for as many as are live. `unit`: registers of an invocation are a multiple of it.
     """
-    held = -(-max(held, _OTHERS + live + _LEAST_IN_FLIGHT) // _UNIT) * _UNIT
+    held = -(-max(held, _OTHERS + live + _LEAST_IN_FLIGHT) // unit) * unit
     return max(live - _OWN, held - live - _OTHERS)
 
 

@@ -158,11 +158,12 @@ def _analysed(dispatch: Dispatch) -> _Analysed:
     how["workgroups_per_batch"] = 1
     has_barriers = dispatch.lanes > dispatch.device.subgroup_size
     held = registers_to_hold(dispatch.device, dispatch.lanes, pipeline.workgroup_bytes)
+    unit = dispatch.device.register_unit
 
     def make() -> _Analysed:
         made = draft(pipeline, **how)  # lowered once for the program and its costs, as lowering takes most of the time
         program = made.program()
-        costs = program_costs(made.lowered, barriers=has_barriers, held=held)
+        costs = program_costs(made.lowered, barriers=has_barriers, held=held, register_unit=unit)
         sites = made.lowered.sites.rows
         return _Analysed(
             sampler(program),
@@ -176,7 +177,7 @@ def _analysed(dispatch: Dispatch) -> _Analysed:
         )
 
     known = _ANALYSED.setdefault(pipeline.module, {})
-    return remember(known, (*program_key(pipeline, how), has_barriers, held), make, _MOST_PROGRAMS)
+    return remember(known, (*program_key(pipeline, how), has_barriers, held, unit), make, _MOST_PROGRAMS)
 
 
 def _phases_of(regions: Sequence[RegionCosts], sites: Sequence[SourceSite]) -> dict[SourceSite, frozenset[int]]:

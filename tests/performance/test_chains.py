@@ -23,7 +23,7 @@ BODY
 def costs(body: str, *, barriers: bool = True, held: int = 255, frame: str = FRAME) -> list[RegionCosts]:
     dispatch = dispatch_of(frame.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
     program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
-    return program_costs(program, barriers=barriers, held=held).regions
+    return program_costs(program, barriers=barriers, held=held, register_unit=8).regions
 
 
 def test_a_store_waits_for_the_load_and_the_sum() -> None:
@@ -357,7 +357,7 @@ def test_what_an_atomic_operation_issues_depends_on_the_use_of_its_result(call: 
         bindings={name: [0] * 64 for name in ("x", "y") if f"{name}[" in call},
     )
     program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
-    (whole,) = program_costs(program, barriers=True, held=255).regions
+    (whole,) = program_costs(program, barriers=True, held=255, register_unit=8).regions
     kinds = ("workgroup_atomic", "workgroup_atomic_sum", "subgroup")
     assert {kind: whole.issued[kind] for kind in kinds if whole.issued[kind]} == issued
 

@@ -21,7 +21,7 @@ OTHERS = 10  # that every program has
 def live_words(body: str) -> LiveWords:
     dispatch = dispatch_of(FRAME.replace("BODY", body), grid=1, bindings={"x": [0] * 64, "y": [0] * 64})
     program = lowered(dispatch.pipeline, **dispatch.build_options(frozenset({"lanes"})))
-    return program_costs(program, barriers=True, held=255).live
+    return program_costs(program, barriers=True, held=255, register_unit=8).live
 
 
 def live(body: str) -> int:
@@ -103,4 +103,8 @@ def test_what_is_used_before_a_loop_and_after_it_is_live_through_it() -> None:
 )
 def test_loads_in_flight_fill_registers_without_reducing_occupancy(held: int, live: int, most: tuple[int, int]) -> None:
     least, too_many = most
-    assert least <= words_in_flight(held, live) < too_many
+    assert least <= words_in_flight(held, live, unit=8) < too_many
+
+
+def test_registers_are_rounded_up_to_the_unit_of_the_device() -> None:
+    assert words_in_flight(33, 5, unit=24) == words_in_flight(48, 5, unit=8)
