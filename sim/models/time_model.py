@@ -26,7 +26,7 @@ from .device import Device
 from .roofline import Level
 from .work import Work
 
-_OVERLAP = 2.5  # the p of the norm that adds the times of units, if a core has many groups of subgroups
+_OVERLAP = 2.8  # the p of the norm that adds the times of units, if a core has many groups of subgroups
 _ONE_GROUP = 0.9  # less with a single one
 _BARRIERS = 8.0  # of a workgroup that hold its subgroups together
 # Units that overlap better than others, and the p of the norm of their times.
@@ -34,7 +34,6 @@ _SIDE_BY_SIDE, _SIDE_BY_SIDE_P = (("issue", "special functions"), ("cache lines"
 _IN_STEP = 0.3  # of the time that phases take in turn: of workgroups that all begin at once
 _ALONE = 0.5  # of the time that the longest workgroup takes: how long it runs on after the others
 _AROUND_L2 = 11  # how steep the step is at the size of the L2 cache, as chains of loads through buffers show it
-_NEAR = 0.5  # of what a dispatch loads again: what its workgroup loaded before, rather than one that may be long done
 _OF_ONE_CORE = 0.5  # of the cycles that a sector takes a core if all ask the L2 cache for some: those if only it does
 WORTH = 0.005  # of the time: less is no saving
 
@@ -122,6 +121,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "latency_wavefront": ("each wavefront of a load after the first", 1.0),
     "latency_storage_wavefront": ("likewise from storage", 1.0),
     "latency_issue": ("", 1.0),
+    "latency_last_store": ("the last stores of a dispatch to storage", 300.0),
     "latency_loop": ("the end of an iteration", 24.0),
 }
 
@@ -257,6 +257,7 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
         units = {name: (1 - in_turn) * units[name] + in_turn * sum([each[name] for each in own]) for name in cycles}
     norm = _larger(1e-9, sum(units.values()))
     alone = _ALONE * longest * _larger(0.0, 1 - cycles["latency"] / norm)  # as far as it was not waited for
+    alone += costs["latency_last_store"] * -_larger(-1.0, -work.store_lines)
     busy = 1 + alone / norm
     parts = {name: busy * each / costs["clock_mhz"] for name, each in units.items()}
     return sum(parts.values()) + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
@@ -343,10 +344,8 @@ def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
     loads += work.missed_local_sectors * costs["l2_load_sector"]
     local = work.local_lines * costs["l2_local_line"]
-    together = -_larger(
-        -_even_share(work, cores), -1 / (_OF_ONE_CORE * cores)
-    )  # cores that are done leave it to others
-    return _larger(together, _OF_ONE_CORE * _share(work, cores)) * (loads + stores + local)
+    together = -_larger(-_even_share(work, cores), -1 / (_OF_ONE_CORE * cores))  # others take over from idle cores
+    return _larger(together, _OF_ONE_CORE * _share(work, cores)) * (loads + stores) + local / cores
 
 
 def _beyond_l2(bytes: float, costs: Mapping[str, float]) -> float:
@@ -368,8 +367,7 @@ def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
 
     A barrier also waits until all subgroups have issued theirs.
     """
-    near = _NEAR * work.reloaded
-    lost = (1 - near) * _beyond_l2(work.footprint, costs) + near * _beyond_l2(work.reach, costs)
+    lost = (1 - work.reloaded) * _beyond_l2(work.footprint, costs)  # what a workgroup loads again is near
     missed = work.delayed * (costs["latency_l2"] + costs["latency_dram"] * lost)
     others = (work.subgroups - 1) * costs["issue_barrier"]
     mean, longest = (
@@ -381,10 +379,13 @@ def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
     return mean, _larger(mean, longest)
 
 
-def _latency(work: Work, chains: tuple[float, float], cores: int) -> float:
-    """Chains of the workgroups that a core runs one after the other."""
+def _latency(work: Work, chains: tuple[float, float], costs: Mapping[str, float], cores: int) -> float:
+    """Chains of the workgroups that a core runs one after the other, beside which its stores to arrays go to the L2
+    cache."""
     mean, longest = chains
-    return _larger(longest, mean * _larger(1.0, _rounds(work, cores) / work.resident))
+    waiting = _larger(longest, mean * _larger(1.0, _rounds(work, cores) / work.resident))
+    stored = _OF_ONE_CORE * _share(work, cores) * work.local_lines * costs["l2_local_line"]
+    return _side_by_side((waiting, stored))
 
 
 def _atomics(work: Work, costs: Mapping[str, float], cores: int) -> float:
@@ -408,7 +409,7 @@ def _cycles(work: Work, chains: tuple[float, float], costs: Mapping[str, float],
         "cache lines": _cache_lines(work, costs, cores),
         "L2 cache": _l2(work, costs, cores),
         "device memory": _dram(work, costs, cores),
-        "latency": _latency(work, chains, cores),
+        "latency": _latency(work, chains, costs, cores),
         "atomics": _atomics(work, costs, cores),
         "workgroup start": _start(work, costs, cores),
     }

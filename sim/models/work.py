@@ -21,7 +21,7 @@ class Work:
     accessed between two of them, on average.
     `load_wavefronts`: of loads from storage, by the banks of the core's cache.
     `missed`: share of loaded sectors that the core's cache does not hold; `delayed`: of loads that wait for one;
-    `reloaded`: of what they miss, what the dispatch has loaded before.
+    `reloaded`: of what they miss, what their own workgroup has loaded before.
     `atomic_turns`: of the busiest part of the L2 cache; `atomic_word_turns`: of these, those of the busiest word.
     `phases`: the work of each phase of the program, in order, with the dispatch's own figures; empty if there is one.
     The four before it are what a software adapter does. `software`: instructions of subgroups by class, functions by

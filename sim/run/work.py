@@ -24,7 +24,7 @@ from .workgroup_sample import Misses, Sample, Spread, cache_lines, sample_workgr
 from .workgroup_schedule import unevenness
 
 _ALL_MISS = Misses(1.0, 1.0)
-_PACKED = Spread(1.0, 1.0, 0.0, 1.0)
+_PACKED = Spread(1.0, 1.0, 0.0, 0.0, 1.0)
 _NO_CONTENTION = Contention(0.0, 0.0, 0.0, 1.0, 0.0)
 # Lines that the cache of a core looks up in the time of a wavefront, and the wavefronts that the first one takes more:
 # on an H200, 32 lines take 8.7, and 17 take 5.
@@ -54,7 +54,7 @@ def work_of(
     sharing = min(known.resident, -(-grid // (device.cores or 1)))
     turning = [each for each in known.whole.atomics if rows[each.row].atomic_turns]
     changed = frozenset([each.variable or "" for each in turning])
-    sample = Sample({}, {}, {})
+    sample = Sample({}, 0.0, {}, {})
     if grid:
         sample = sample_workgroups(dispatch, known.sampler, sharing, changed, executed_by_each)
     scale = grid / max(1, count)
@@ -71,8 +71,8 @@ def work_of(
         "unevenness": unevenness(executed_by_each, grid, device.cores, known.resident),
         "footprint": footprint,
         "reach": reach,
-        "missed": (missed := run.missed(known.whole.loads)),
-        "reloaded": _reloaded(used, missed * scale * run.sectors(known.whole.loads) * device.sector_bytes),
+        "missed": run.missed(known.whole.loads),
+        "reloaded": _reloaded(used, sample),
         "software": executed.software,
         "software_chain": executed.software_chain,
         "lanes": {name: scale * run.words(its) for name, its in known.by_kind.items()},
@@ -298,9 +298,10 @@ def _memory(used: Sequence[_Used], grid: int) -> tuple[float, float, dict[str, f
     return footprint, far / again if again else 0.0, {"moved": moved, "moved_again": again}
 
 
-def _reloaded(used: Sequence[_Used], missed: float) -> float:
-    """Return the share of the bytes that loads miss in the cache of a core which the dispatch has loaded before."""
-    return 1 - min(1.0, sum([each.own for each in used if each.loaded]) / max(1.0, missed))
+def _reloaded(used: Sequence[_Used], sample: Sample) -> float:
+    """Return the share of what a workgroup misses in the cache of its core that it has loaded before."""
+    loaded = [sample.spreads[each.name].own for each in used if each.loaded and each.name in sample.spreads]
+    return 1 - min(1.0, sum(loaded) / max(1.0, sample.missed))
 
 
 def _between(one: _Used, used: Sequence[_Used]) -> float:

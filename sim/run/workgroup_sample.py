@@ -31,13 +31,14 @@ _EVEN, _UNEVENLY = 4, 0.6
 class Spread:
     """The bytes of the lines and of the granules that hold the accessed sectors of a buffer, for each byte of these.
 
-    `new`: bytes of granules that a workgroup accesses and its neighbour does not. `covered`: the share of the bytes of
-    these sectors that is accessed.
+    `new`: bytes of granules that a workgroup accesses and its neighbour does not. `own`: bytes of the sectors that one
+    workgroup accesses. `covered`: the share of the bytes of these sectors that is accessed.
     """
 
     lines: float
     granules: float
     new: float
+    own: float
     covered: float
 
 
@@ -55,11 +56,13 @@ class Misses:
 class Sample:
     """What two neighbouring workgroups access.
 
-    `misses`: of each load, by the number of its place in the program that ran. `spreads`: of each buffer. `contention`:
-    for each buffer that atomic operations change.
+    `misses`: of each load, by the number of its place in the program that ran. `missed`: bytes of the sectors that the
+    loads of one workgroup miss in the cache of its core. `spreads`: of each buffer. `contention`: for each buffer that
+    atomic operations change.
     """
 
     misses: Mapping[int, Misses]
+    missed: float
     spreads: Mapping[str, Spread]
     contention: Mapping[str, Contention]
 
@@ -100,15 +103,18 @@ def sample_workgroups(
         sampler.program, dispatch.bound, dispatch.grid, dispatch.device, how, memory.memory, notes=memory.notes
     )
     memory.limit_cache(cache_lines(dispatch.device, resident))
-    misses = _misses(sampler, *launch.run_one_by_one(min(2, last + 1)))
+    counted = launch.run_one_by_one(min(2, last + 1))
     spreads = {name: _spread(parts, dispatch.device) for name, parts in memory.parts().items()}
     contention = contentions(memory.accessed(), changed, alone=last == 0) if changed else {}
     if resident > 1 and memory.was_full and (growth := _growth(memory.accessed())) < _OWN_DATA:
         memory.restart()
         memory.limit_cache(cache_lines(dispatch.device, resident**growth))
-        misses = _misses(sampler, *launch.run_one_by_one(1))
+        counted = launch.run_one_by_one(1)
     memory.close()
-    return Sample(misses, spreads, contention)
+    bounds, tallies = counted
+    missed = sum([bounds[probe][at.MISSED] for _, cached, *_ in sampler.loads for probe in cached])
+    missed_bytes = float(missed * dispatch.device.sector_bytes)
+    return Sample(_misses(sampler, bounds, tallies), missed_bytes, spreads, contention)
 
 
 def cache_lines(device: Device, sharing: float) -> int:
@@ -128,8 +134,13 @@ def _spread(parts: Parts, device: Device) -> Spread:
     """Return the spread of a buffer of which two workgroups access these parts."""
     sectors, lines = parts.sectors * device.sector_bytes, parts.lines * device.line_bytes
     granules, own = 4 * GRANULE * parts.granules, 4 * GRANULE * parts.own
-    covered = min(1.0, 4 * parts.words / sectors)
-    return Spread(max(1.0, lines / sectors), max(1.0, granules / sectors), float(granules - own), covered)
+    return Spread(
+        lines=max(1.0, lines / sectors),
+        granules=max(1.0, granules / sectors),
+        new=float(granules - own),
+        own=own * sectors / granules,
+        covered=min(1.0, 4 * parts.words / sectors),
+    )
 
 
 def _misses(sampler: Sampler, bounds: list[list[int]], tallies: list[list[int]]) -> dict[int, Misses]:
