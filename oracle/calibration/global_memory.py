@@ -1,4 +1,4 @@
-"""Storage buffers: loads by stride, offset and footprint, their latency, and stores.
+"""Storage buffers: loads by stride, offset and footprint, and at random places, their latency, and stores.
 
 Footprints fit in the L1 cache (64 KiB, which every workgroup reads), in the L2 cache (16 MiB), or in neither (two
 buffers of 128 MiB, the most that WebGPU grants by default). In a chase each element holds the index of the next, so
@@ -60,6 +60,8 @@ def global_memory(cores: int, scale: float) -> Iterator[MicroBenchmark]:
         yield _chase("global_load_latency", stride, words, launch, 128 if words == _L1_WORDS else 32)
     for width in (2, 4):
         yield from (_wide_loads(width, words, full) for words in (_L1_WORDS, cached))
+    for words in (L2_WORDS // 4, L2_WORDS, 4 * L2_WORDS):
+        yield _scattered_loads(shrunk(words, words >> 8, scale), full)
     half = per_core(cores, scale, 256, 4)
     for stride in (1, 2, 4, 8, 16, 32):
         yield _stores(stride, half, cached, again=True)
@@ -177,6 +179,31 @@ def _wide_loads(width: int, words: int, launch: Launch) -> MicroBenchmark:
             "global_sectors": requests * 4 * width,
             "global_lines": requests * width,
             "global_bytes": requests * SUBGROUP * WORD_BYTES * width,
+            "operations": requests * SUBGROUP,
+            "chain": 0,
+        },
+    )
+
+
+def _scattered_loads(words: int, launch: Launch) -> MicroBenchmark:
+    """Load words at random places of a buffer, a different one for each invocation."""
+    trips = launch.shortened(2)
+    requests = launch.subgroups * trips * _STREAMED
+    body = ["state = state * 747796405u + 2891336453u;", "sum += first[(state ^ (state >> 15u)) & params.mask];"]
+    return benchmark(
+        "global_load_scattered",
+        {"footprint": words * WORD_BYTES},
+        launch,
+        trips=trips,
+        declarations=_READ,
+        setup=[f"var state = (workgroup.x * {launch.size}u + lane + params.zero) * 2654435769u;", "var sum = 0u;"],
+        body=body * _STREAMED,
+        result="sum",
+        values={"mask": words - 1},
+        arrays={"first": zeros(words)},
+        work={
+            "global_requests": requests,
+            "global_bytes": requests * SUBGROUP * WORD_BYTES,
             "operations": requests * SUBGROUP,
             "chain": 0,
         },

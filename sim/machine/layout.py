@@ -276,6 +276,9 @@ ADDRESS = BOUNDS.field("address", "units or grains", "address of its first one")
 MISSED = BOUNDS.alias("missed", OUTSIDE, "cached", "sectors that the cache lacked")
 DELAYED = BOUNDS.alias("delayed", LANE, "cached", "executions that the cache lacked a sector for")
 EXECUTED = BOUNDS.alias("executed", WORKGROUP, "cached", "executions with an active lane")
+PAGE_CHANGES = BOUNDS.alias(
+    "page_changes", ADDRESS, "cached", "sectors that the cache lacked, on another page than the one before"
+)
 
 REACHED = Table("reached", "memory probe", "addresses of active lanes, before the policy")
 LOW = REACHED.field("low", "units", "lowest", initial=0xFFFFFFFF)

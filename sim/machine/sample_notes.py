@@ -23,6 +23,7 @@ from .memory import address_of, all_ones, shared_part
 _borrowed = borrower(PROBES)
 _recorded = recorded(types.Tuple((NUMBERS,)))
 _WORD = 4  # bytes
+_PAGE_SHIFT = 19  # log2 of the words of a page: 2 MiB
 
 
 @compiled
@@ -148,7 +149,7 @@ def enter(sample, storage, place, line):
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, WORDS, LONG, LONG, LONG)
 def note_cached(regs, row, config, entry, storage, workgroup, workgroups_per_batch, probes_at):
     """Count the sectors of a load by the first workgroup that a cache lacks, which holds the lines that entered it
-    last."""
+    last, and of these the ones that lie on another page than the one before."""
     if workgroup != 0:
         return
     p = _borrowed(probes_at)
@@ -158,6 +159,7 @@ def note_cached(regs, row, config, entry, storage, workgroup, workgroups_per_bat
     sector, line = p.rules[row[field.SLOT], at.SECTOR] >> half, p.rules[row[field.SLOT], at.LINE] >> half
     words, lanes = (entry[at.UNITS] * entry[at.UNIT] + 3) // 4, workgroups_per_batch * config[at.LANES]
     missed, last, found = np.int64(0), np.int64(-1), p.bounds[row[field.SLOT]]
+    page = np.int64(-1)
     begin, end = extent(addresses, extra, entry, mask, lanes)
     if begin <= end and words == 1:  # each sector once, in order
         for last in range(begin & -sector, end + 1, sector):
@@ -169,8 +171,10 @@ def note_cached(regs, row, config, entry, storage, workgroup, workgroups_per_bat
             continue
         first = (entry[at.BASE] + np.int64(address)) >> half
         for place in range(first & -sector, first + words, sector):
-            if place != last:
-                missed += enter(sample, storage, place, line)
+            if place != last and enter(sample, storage, place, line):
+                missed += 1
+                found[at.PAGE_CHANGES] += page >= 0 and page != place >> _PAGE_SHIFT
+                page = place >> _PAGE_SHIFT
             last = place
     found[at.MISSED] += missed
     found[at.DELAYED] += missed > 0

@@ -91,6 +91,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "workgroup_atomic_turn": ("a lane that waits for its turn", 1.0),
     "l2_load_sector": ("a sector that the L2 cache delivers", 0.9),
     "l2_load_line": ("a line of which the L2 cache delivers some sectors, at least", 1.6),
+    "page_turn": ("a sector on another page than the one before, in a buffer of many pages", 4.0),
     "l2_store_sector": ("a sector that goes to the L2 cache", 0.9),
     "l2_store_line": ("a line of which sectors go to the L2 cache", 1.0),
     "l2_local_line": ("a line of a store to an array of function space, or four sectors of one", 8.0),
@@ -342,7 +343,7 @@ def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
 def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
     stores = work.store_sectors * costs["l2_store_sector"] + work.stored_lines * costs["l2_store_line"]
     loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
-    loads += work.missed_local_sectors * costs["l2_load_sector"]
+    loads += work.missed_local_sectors * costs["l2_load_sector"] + work.page_turns * costs["page_turn"]
     local = work.local_lines * costs["l2_local_line"]
     together = -_larger(-_even_share(work, cores), -1 / (_OF_ONE_CORE * cores))  # others take over from idle cores
     return _larger(together, _OF_ONE_CORE * _share(work, cores)) * (loads + stores) + local / cores

@@ -51,6 +51,7 @@ class Work:
     load_sectors: float  # that miss the core's cache
     ideal_load_sectors: float
     local_lines: float  # of stores to arrays of function space in memory
+    page_turns: float  # sectors that loads miss on another page than the one before, if that is not at hand
     missed_local_sectors: float  # of loads from these, that miss the core's cache
     stored_lines: float  # that reach the L2 cache: those of neighbouring stores once
     store_sectors: float  # likewise
@@ -87,6 +88,7 @@ class Work:
                 stored_lines=min(work.stored_lines, work.ideal_store_lines),
                 missed_lines=min(work.missed_lines, work.ideal_load_lines),
                 load_sectors=work.ideal_load_sectors,
+                page_turns=0.0,
                 store_sectors=min(work.store_sectors, work.ideal_store_sectors),
             )
         )

@@ -45,11 +45,13 @@ class Spread:
 @frozen
 class Misses:
     """What a load asks of the cache of a core, and the shares that it does not serve: of its `sectors`, and of its
-    `executions`, those that wait for such a sector. `wavefronts`: that the banks of the cache take to each line."""
+    `executions`, those that wait for such a sector. `wavefronts`: that the banks of the cache take to each line.
+    `page_changes`: of the sectors that it does not serve, those on another page than the one before."""
 
     sectors: float
     executions: float
     wavefronts: float = 1.0
+    page_changes: float = 0.0
 
 
 @frozen
@@ -153,7 +155,11 @@ def _misses(sampler: Sampler, bounds: list[list[int]], tallies: list[list[int]])
             delayed = sum([bounds[probe][at.DELAYED] for probe in cached])
             wavefronts = sum([tallies[probe][at.CHARGED] for probe in banks])
             lines = sum([tallies[probe][at.LINES] for probe in counts])
+            page_changes = sum([bounds[probe][at.PAGE_CHANGES] for probe in cached])
             found[site] = Misses(
-                min(1.0, missed / sectors) if sectors else 1.0, delayed / executed, wavefronts / lines if lines else 1.0
+                sectors=min(1.0, missed / sectors) if sectors else 1.0,
+                executions=delayed / executed,
+                wavefronts=wavefronts / lines if lines else 1.0,
+                page_changes=page_changes / max(1, missed),
             )
     return found

@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
+import bankshot
 from bankshot.sim.models import Cost, MeasuredCosts, get
-from tests.run.test_work import GRID, work
+from tests.run.test_work import GRID, HEAD, work
 
 
 def test_what_a_workgroup_loads_again_is_in_its_cache() -> None:
@@ -61,3 +63,24 @@ def test_a_line_that_comes_back_has_none_of_its_sectors() -> None:
     costs = MeasuredCosts({"cache_bytes": Cost(2 * 128.0, None, "by hand")})
     found = work(body, grid=1, device=get("nvidia").with_(costs=costs, subgroup_size=64))
     assert found.load_sectors == 6
+
+
+@pytest.mark.parametrize(
+    ("index", "pages", "changes"),
+    [
+        ("i * 524288u + i * 8u + w.x * 512u", 8, 63),  # each lane on another page than the one before
+        ("i / 8u * 524288u + i * 8u + w.x * 512u", 8, 7),
+        ("g * 8u", 8, 0),
+        ("i * 524288u + i * 8u + w.x * 512u", 4, 63),
+        ("i * 524288u + i * 8u + w.x * 512u", 2, 63),  # pages that are all at hand
+    ],
+)
+def test_a_sector_on_another_page_waits_for_the_page(index: str, pages: int, changes: int) -> None:
+    """A page has 2 MiB. Of more than 3.6 pages, the square of that share is at hand."""
+    words = pages << 19
+    bindings = {"x": np.ones(words, np.float32), "y": np.zeros(4096, np.float32)}
+    body = f"y[g] = x[({index}) % {words}u]; }}"
+    found = bankshot.simulate(HEAD + body, grid=GRID, bindings=bindings, device="nvidia").work
+    assert found.load_sectors == GRID * 64
+    assert found.page_turns == pytest.approx(GRID * changes * max(0.0, 1 - (3.6 / pages) ** 2))
+    assert found.coalesced().page_turns == 0
