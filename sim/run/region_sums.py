@@ -90,11 +90,13 @@ class RegionSums:
         visits = np.empty((1 + len(self.starts), len(_COUNTS) + 1))
         visits[0, :-1] = workgroups * subgroups, workgroups * lanes, lanes
         visits[1:, :-1] = np.maximum.reduceat(blocks.take(self.counts), self.starts)
-        visits[:, -1] = visits[:, 0] > 0
-        visits /= 1, max(1, workgroups * lanes), lanes, 1
+        np.greater(visits[:, 0], 0, out=visits[:, -1])
+        visits[:, 1] /= max(1, workgroups * lanes)
+        visits[:, 2] /= lanes
         np.maximum(visits[:, 1], visits[:, 2], out=visits[:, 2])
         sums = self.weights @ visits
-        sums[:, 0] *= scale
+        if scale != 1:
+            sums[:, 0] *= scale
         total, mean, longest, once = sums.T.tolist()
         return Executed(
             phases=[
@@ -127,6 +129,8 @@ def _named(rows: _Rows, sums: list[float]) -> dict[str, float]:
 
 def _shares(executions: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
     """Return the share of the executions of each site that each phase has."""
+    if not any(executions):
+        return [{} for _ in executions]
     totals = defaultdict[int, float](float)
     for each in executions:
         for site, count in each.items():
