@@ -87,14 +87,10 @@ class RegionSums:
     ) -> Executed:
         """Return what workgroups of so many subgroups and lanes execute. `blocks`: what a run of so many counted, each
         of which stands for `scale` workgroups."""
-        visits = np.empty((1 + len(self.starts), len(_COUNTS) + 1))
-        visits[0, :-1] = workgroups * subgroups, workgroups * lanes, lanes
-        visits[1:, :-1] = np.maximum.reduceat(blocks.take(self.counts), self.starts)
-        np.greater(visits[:, 0], 0, out=visits[:, -1])
-        visits[:, 1] /= max(1, workgroups * lanes)
-        visits[:, 2] /= lanes
-        np.maximum(visits[:, 1], visits[:, 2], out=visits[:, 2])
-        sums = self.weights @ visits
+        whole = workgroups * subgroups, workgroups * lanes, lanes
+        regions = np.maximum.reduceat(blocks.take(self.counts), self.starts).tolist()
+        visits = [_visits(each, whole) for each in (whole, *regions)]
+        sums = self.weights @ np.array(visits, np.float64)
         if scale != 1:
             sums[:, 0] *= scale
         total, mean, longest, once = sums.T.tolist()
@@ -113,6 +109,14 @@ class RegionSums:
             software=_named(self.software, total),
             software_chain=_named(self.software_chain, total),
         )
+
+
+def _visits(region: Sequence[int], whole: Sequence[int]) -> tuple[float, float, float, float]:
+    """Return how often a region is executed: by all subgroups, by a lane on average, by one of the longest workgroup,
+    and at all (0 or 1). `region` and `whole`: its counts, and those of a region that all lanes execute once."""
+    (executions, launched, longest), (_, all_lanes, of_workgroup) = region, whole
+    mean = launched / max(1, all_lanes)
+    return executions, mean, max(mean, longest / of_workgroup), executions > 0
 
 
 def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
