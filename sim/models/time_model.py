@@ -95,6 +95,7 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "l2_store_sector": ("a sector that goes to the L2 cache", 0.9),
     "l2_store_line": ("a line of which sectors go to the L2 cache", 1.0),
     "l2_local_line": ("a line of a store to an array of function space, or four sectors of one", 8.0),
+    "last_store": ("waiting for the last stores of a dispatch", 300.0),
     "dram_byte": ("a byte that does not stay in the L2 cache, times all cores", 0.058),
     "atomic_sector": ("a sector that an atomic operation in storage passes, times all cores", 7.0),
     "atomic_turn": ("an atomic operation that waits for another on its line", 2.0),
@@ -122,7 +123,6 @@ COSTS: Mapping[str, tuple[str, float]] = {
     "latency_wavefront": ("each wavefront of a load after the first", 1.0),
     "latency_storage_wavefront": ("likewise from storage", 1.0),
     "latency_issue": ("", 1.0),
-    "latency_last_store": ("the last stores of a dispatch to storage", 300.0),
     "latency_loop": ("the end of an iteration", 24.0),
 }
 
@@ -202,13 +202,18 @@ def memory_levels(work: Work, device: Device) -> list[Level]:
     values, cores = _costs(device)
     if model_of(values) is SOFTWARE:
         return []
-    rates = {"L1 cache": _cache_lines, "L2 cache": _l2, "device memory": _dram}
+    share = _share(work, cores)
+    cycles = {
+        "L1 cache": _cache_lines(work, values, share),
+        "L2 cache": _l2(work, values, cores, share),
+        "device memory": _dram(work, values, cores),
+    }
     moved = {
         "L1 cache": (work.load_lines + work.store_lines) * device.line_bytes,
         "L2 cache": (work.load_sectors + work.store_sectors) * device.sector_bytes,
         "device memory": _dram_bytes(work, values),
     }
-    return [Level(name, moved[name], rate(work, values, cores) / values["clock_mhz"]) for name, rate in rates.items()]
+    return [Level(name, moved[name], its / values["clock_mhz"]) for name, its in cycles.items()]
 
 
 def _costs(device: Device) -> tuple[Mapping[str, float], int]:
@@ -258,7 +263,7 @@ def predicted_us(work: Work, costs: Mapping[str, float], cores: int) -> tuple[fl
         units = {name: (1 - in_turn) * units[name] + in_turn * sum([each[name] for each in own]) for name in cycles}
     norm = _larger(1e-9, sum(units.values()))
     alone = _ALONE * longest * _larger(0.0, 1 - cycles["latency"] / norm)  # as far as it was not waited for
-    alone += costs["latency_last_store"] * -_larger(-1.0, -work.store_lines)
+    alone += costs["last_store"] * -_larger(-1.0, -work.store_lines)
     busy = 1 + alone / norm
     parts = {name: busy * each / costs["clock_mhz"] for name, each in units.items()}
     return sum(parts.values()) + costs["launch_us"], {**parts, "launch": costs["launch_us"]}
@@ -316,37 +321,37 @@ def _share(work: Work, cores: int) -> float:
     return work.unevenness * _even_share(work, cores)
 
 
-def _issue(work: Work, costs: Mapping[str, float], cores: int) -> float:
+def _issue(work: Work, costs: Mapping[str, float], share: float) -> float:
     slots = sum([costs[_SLOT[kind]] * count for kind, count in work.issued.items()])
     half_rate = costs[_ISSUE[_HALF_RATE]] * work.issued.get(_HALF_RATE, 0.0)
-    return _share(work, cores) * _side_by_side((slots, half_rate))
+    return share * _side_by_side((slots, half_rate))
 
 
 def _fetch(work: Work, costs: Mapping[str, float]) -> float:
     return costs["fetch"] * sum([costs[_SLOT[kind]] * count for kind, count in work.code.items()])
 
 
-def _special(work: Work, costs: Mapping[str, float], cores: int) -> float:
-    return _share(work, cores) * sum([costs[_ISSUE[kind]] * work.issued.get(kind, 0.0) for kind in SPECIAL])
+def _special(work: Work, costs: Mapping[str, float], share: float) -> float:
+    return share * sum([costs[_ISSUE[kind]] * work.issued.get(kind, 0.0) for kind in SPECIAL])
 
 
-def _workgroup_memory(work: Work, costs: Mapping[str, float], cores: int) -> float:
+def _workgroup_memory(work: Work, costs: Mapping[str, float], share: float) -> float:
     turns = work.workgroup_atomic_turns * costs["workgroup_atomic_turn"]
-    return _share(work, cores) * (work.wavefronts * costs["wavefront"] + turns)
+    return share * (work.wavefronts * costs["wavefront"] + turns)
 
 
-def _cache_lines(work: Work, costs: Mapping[str, float], cores: int) -> float:
+def _cache_lines(work: Work, costs: Mapping[str, float], share: float) -> float:
     loads, stores = work.load_wavefronts * costs["load_wavefront"], work.store_lines * costs["store_line"]
-    return _share(work, cores) * (loads + stores)
+    return share * (loads + stores)
 
 
-def _l2(work: Work, costs: Mapping[str, float], cores: int) -> float:
+def _l2(work: Work, costs: Mapping[str, float], cores: int, share: float) -> float:
     stores = work.store_sectors * costs["l2_store_sector"] + work.stored_lines * costs["l2_store_line"]
     loads = _larger(work.load_sectors * costs["l2_load_sector"], work.missed_lines * costs["l2_load_line"])
     loads += work.missed_local_sectors * costs["l2_load_sector"] + work.page_turns * costs["page_turn"]
     local = work.local_lines * costs["l2_local_line"]
     together = -_larger(-_even_share(work, cores), -1 / (_OF_ONE_CORE * cores))  # others take over from idle cores
-    return _larger(together, _OF_ONE_CORE * _share(work, cores)) * (loads + stores) + local / cores
+    return _larger(together, _OF_ONE_CORE * share) * (loads + stores) + local / cores
 
 
 def _beyond_l2(bytes: float, costs: Mapping[str, float]) -> float:
@@ -380,12 +385,12 @@ def _chains(work: Work, costs: Mapping[str, float]) -> tuple[float, float]:
     return mean, _larger(mean, longest)
 
 
-def _latency(work: Work, chains: tuple[float, float], costs: Mapping[str, float], cores: int) -> float:
+def _latency(work: Work, chains: tuple[float, float], costs: Mapping[str, float], cores: int, share: float) -> float:
     """Chains of the workgroups that a core runs one after the other, beside which its stores to arrays go to the L2
     cache."""
     mean, longest = chains
     waiting = _larger(longest, mean * _larger(1.0, _rounds(work, cores) / work.resident))
-    stored = _OF_ONE_CORE * _share(work, cores) * work.local_lines * costs["l2_local_line"]
+    stored = _OF_ONE_CORE * share * work.local_lines * costs["l2_local_line"]
     return _side_by_side((waiting, stored))
 
 
@@ -402,15 +407,16 @@ def _start(work: Work, costs: Mapping[str, float], cores: int) -> float:
 
 def _cycles(work: Work, chains: tuple[float, float], costs: Mapping[str, float], cores: int) -> dict[str, float]:
     """Return the cycles of each unit. `chains`: those of the work."""
+    share = _share(work, cores)
     return {
-        "issue": _issue(work, costs, cores),
+        "issue": _issue(work, costs, share),
         "instruction fetch": _fetch(work, costs),
-        "special functions": _special(work, costs, cores),
-        "workgroup memory": _workgroup_memory(work, costs, cores),
-        "cache lines": _cache_lines(work, costs, cores),
-        "L2 cache": _l2(work, costs, cores),
+        "special functions": _special(work, costs, share),
+        "workgroup memory": _workgroup_memory(work, costs, share),
+        "cache lines": _cache_lines(work, costs, share),
+        "L2 cache": _l2(work, costs, cores, share),
         "device memory": _dram(work, costs, cores),
-        "latency": _latency(work, chains, costs, cores),
+        "latency": _latency(work, chains, costs, cores, share),
         "atomics": _atomics(work, costs, cores),
         "workgroup start": _start(work, costs, cores),
     }

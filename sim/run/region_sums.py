@@ -87,14 +87,12 @@ class RegionSums:
     ) -> Executed:
         """Return what workgroups of so many subgroups and lanes execute. `blocks`: what a run of so many counted, each
         of which stands for `scale` workgroups."""
-        visits = np.empty((1 + len(self.starts), len(_COUNTS) + 1))
-        visits[0, :-1] = workgroups * subgroups, workgroups * lanes, lanes
-        visits[1:, :-1] = np.maximum.reduceat(blocks.take(self.counts), self.starts)
-        visits[:, -1] = visits[:, 0] > 0
-        visits /= 1, max(1, workgroups * lanes), lanes, 1
-        np.maximum(visits[:, 1], visits[:, 2], out=visits[:, 2])
-        sums = self.weights @ visits
-        sums[:, 0] *= scale
+        whole = workgroups * subgroups, workgroups * lanes, lanes
+        regions = np.maximum.reduceat(blocks.take(self.counts), self.starts).tolist()
+        visits = [_visits(each, whole) for each in (whole, *regions)]
+        sums = self.weights @ np.array(visits, np.float64)
+        if scale != 1:
+            sums[:, 0] *= scale
         total, mean, longest, once = sums.T.tolist()
         return Executed(
             phases=[
@@ -113,6 +111,14 @@ class RegionSums:
         )
 
 
+def _visits(region: Sequence[int], whole: Sequence[int]) -> tuple[float, float, float, float]:
+    """Return how often a region is executed: by all subgroups, by a lane on average, by one of the longest workgroup,
+    and at all (0 or 1). `region` and `whole`: its counts, and those of a region that all lanes execute once."""
+    (executions, launched, longest), (_, all_lanes, of_workgroup) = region, whole
+    mean = launched / max(1, all_lanes)
+    return executions, mean, max(mean, longest / of_workgroup), executions > 0
+
+
 def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
     found = defaultdict[str, float](float)
     for each in costs:
@@ -127,6 +133,8 @@ def _named(rows: _Rows, sums: list[float]) -> dict[str, float]:
 
 def _shares(executions: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
     """Return the share of the executions of each site that each phase has."""
+    if not any(executions):
+        return [{} for _ in executions]
     totals = defaultdict[int, float](float)
     for each in executions:
         for site, count in each.items():

@@ -20,8 +20,8 @@ from .dispatch import Dispatch
 from .program_work import Access, Accesses, program_work
 from .region_sums import ExecutedPhase
 from .site import Site
-from .workgroup_sample import Misses, Sample, Spread, cache_lines, sample_workgroups
-from .workgroup_schedule import unevenness
+from .workgroup_sample import Misses, Sample, Spread, sample_workgroups
+from .workgroup_schedule import differing, unevenness
 
 _ALL_MISS = Misses(1.0, 1.0)
 _PACKED = Spread(1.0, 1.0, 0.0, 0.0, 1.0)
@@ -56,6 +56,8 @@ def work_of(
     Without `executed_by_each`, all workgroups execute the same."""
     count, grid, device, known = dispatch.count, prod(dispatch.grid), dispatch.device, program_work(dispatch, program)
     sharing = min(known.resident, -(-grid // (device.cores or 1)))
+    if executed_by_each is not None:
+        executed_by_each = differing(executed_by_each, grid)
     turning = [each for each in known.whole.atomics if rows[each.row].atomic_turns]
     changed = frozenset([each.variable or "" for each in turning])
     sample = Sample({}, 0.0, {}, {})
@@ -63,10 +65,10 @@ def work_of(
         sample = sample_workgroups(dispatch, known.sampler, sharing, changed, executed_by_each)
     scale = grid / max(1, count)
     executed = known.sums.of(blocks, count, known.subgroups, dispatch.lanes, scale)
-    run = _CountedRun(device, rows, sample, scale, known.lost_lines(sharing))
-    used = _used(dispatch, known.by_variable, run)
+    used = _used(dispatch, known.by_variable, rows, sample, scale)
     footprint, reach, moves = _memory(used, grid)
-    run = replace(run, kept=_kept(used, grid, device), far=_far(dispatch))
+    loads = _loads(known.whole.all_loads, rows, sample, _kept(used, grid, device, known.room), _far(dispatch))
+    run = _CountedRun(device, rows, sample, scale, known.lost_lines(sharing), loads)
     same: dict[str, Any] = {  # in the work of each phase
         "workgroups": grid,
         "subgroups": known.subgroups,
@@ -104,13 +106,50 @@ def _divided(figures: Mapping[str, float], sectors: Sequence[float]) -> list[dic
 
 
 @frozen
+class _Load:
+    """What a load asks of the cache of a core. `sectors` and `executions`: the shares that it does not serve, as of
+    `Misses`; `page_turns`: of its sectors, those that wait for a page; `wavefronts`: those in the cache."""
+
+    sectors: float
+    executions: float
+    page_turns: float
+    wavefronts: float
+
+
+def _loads(
+    loads: Sequence[Access],
+    rows: list[Site],
+    sample: Sample,
+    kept: Mapping[str | None, float],
+    far: Mapping[str, float],
+) -> dict[int, _Load]:
+    """Return what each load asks of the cache of a core, by its row. `kept`: of the sectors of a buffer, those that the
+    cache keeps for later workgroups; `far`: of its pages, those that are not at hand.
+
+    The cache has the banks of workgroup memory, and looks up some lines in the time of a wavefront.
+    """
+    found: dict[int, _Load] = {}
+    for each in loads:
+        row, sampled = rows[each.row], sample.misses.get(each.sampled, _ALL_MISS)
+        sectors, executions, share = sampled.sectors, sampled.executions, kept.get(each.variable, 0.0)
+        if share and executions:
+            together = row.global_sectors * sectors / max(1, row.global_requests * executions)
+            sectors *= 1 - share
+            executions *= 1 - share ** max(1.0, together)  # they wait for one of the sectors that it misses
+        looked_up = row.global_lines / _LINES_OF_WAVEFRONT + _FIRST_LINE * row.global_requests
+        wavefronts = max(looked_up, row.global_lines * sampled.wavefronts)
+        page_turns = sectors * sampled.page_changes * far.get(each.variable or "", 0.0)
+        found[each.row] = _Load(sectors, executions, page_turns, wavefronts)
+    return found
+
+
+@frozen
 class _CountedRun:
     """What a run counted, as figures of a work.
 
     `scale`: workgroups of the grid to each that ran. `lost`: the share of lines of arrays of function space that the
-    cache of a core does not hold. `shares`: of the executions of sites in several phases, by their numbers, those that
-    count here. `kept`: of the sectors of a buffer, those that the cache of a core keeps for later workgroups. `far`: of
-    its pages, those that are not at hand.
+    cache of a core does not hold. `loads`: by their rows. `shares`: of the executions of sites in several phases, by
+    their numbers, those that count here.
     """
 
     device: Device
@@ -118,40 +157,20 @@ class _CountedRun:
     sample: Sample
     scale: float
     lost: float
+    loads: Mapping[int, _Load] = field(hash=False)
     shares: Mapping[int, float] = field(default_factory=dict[int, float], hash=False)
-    kept: Mapping[str | None, float] = field(default_factory=dict[str | None, float], hash=False)
-    far: Mapping[str | None, float] = field(default_factory=dict[str | None, float], hash=False)
 
     def share(self, access: Access) -> float:
         """Return the share of the executions of an access that counts here."""
         return self.shares.get(access.sampled, 1.0)
-
-    def misses(self, load: Access) -> Misses:
-        """Return the shares of a load that the cache of a core does not serve."""
-        sampled = self.sample.misses.get(load.sampled, _ALL_MISS)
-        kept = self.kept.get(load.variable, 0.0)
-        if not kept or not sampled.executions:
-            return sampled
-        row = self.rows[load.row]
-        together = row.global_sectors * sampled.sectors / max(1, row.global_requests * sampled.executions)
-        waits = 1 - kept ** max(1.0, together)  # for one of the sectors that it misses
-        return replace(sampled, sectors=sampled.sectors * (1 - kept), executions=sampled.executions * waits)
-
-    def wavefronts(self, load: Access) -> float:
-        """Return the wavefronts of a load in the cache of a core, which has the banks of workgroup memory, and looks up
-        some lines in the time of a wavefront."""
-        row, sampled = self.rows[load.row], self.sample.misses.get(load.sampled, _ALL_MISS)
-        looked_up = row.global_lines / _LINES_OF_WAVEFRONT + _FIRST_LINE * row.global_requests
-        return max(looked_up, row.global_lines * sampled.wavefronts)
 
     def of_phase(self, accesses: Accesses, executed: ExecutedPhase) -> dict[str, Any]:
         """Return the fields of the work of a phase that are its own: sums over its accesses, and what it executes."""
         sums, rows = dict.fromkeys(_SUMS_OVER_ACCESSES, 0.0), self.rows
         width = self.device.line_bytes // self.device.sector_bytes
         for each in accesses.loads:
-            row, scale = rows[each.row], self.scale * self.share(each)
-            misses, wavefronts, ideal = self.misses(each), self.wavefronts(each), _ideal_lines(row, width)
-            share, far = misses.sectors, self.far.get(each.variable, 0.0)
+            row, load, scale = rows[each.row], self.loads[each.row], self.scale * self.share(each)
+            share, wavefronts, ideal = load.sectors, load.wavefronts, _ideal_lines(row, width)
             sums["load_lines"] += scale * row.global_lines
             sums["ideal_load_lines"] += scale * ideal
             sums["load_wavefronts"] += scale * wavefronts
@@ -159,7 +178,7 @@ class _CountedRun:
             sums["missed_lines"] += scale * row.global_lines * share
             sums["load_sectors"] += scale * row.global_sectors * share
             sums["ideal_load_sectors"] += scale * min(row.global_ideal_sectors, row.global_sectors * share)
-            sums["page_turns"] += scale * row.global_sectors * share * misses.page_changes * far
+            sums["page_turns"] += scale * row.global_sectors * load.page_turns
         for each in accesses.stores:
             row, scale, share = rows[each.row], self.scale * self.share(each), each.l2_share
             sums["store_lines"] += scale * row.global_lines
@@ -202,7 +221,7 @@ class _CountedRun:
         for each in loads:
             row, share = self.rows[each.row], self.share(each)
             wavefronts, requests = wavefronts + share * row.shared_wavefronts, requests + share * row.shared_requests
-            storage, asked = storage + share * self.wavefronts(each), asked + share * row.global_requests
+            storage, asked = storage + share * self.loads[each.row].wavefronts, asked + share * row.global_requests
         return max(0.0, wavefronts / max(1, requests) - 1), max(0.0, storage / max(1, asked) - 1)
 
     def _delayed(self, loads: Sequence[Access], steps: float) -> float:
@@ -217,7 +236,7 @@ class _CountedRun:
         delayed, requests = defaultdict[str | None, float](float), 0.0
         for each in loads:
             its = self.share(each) * self.rows[each.row].global_requests
-            delayed[each.variable] += its * self.misses(each).executions
+            delayed[each.variable] += its * self.loads[each.row].executions
             requests += its
         mean, most = sum(delayed.values()) / max(1, requests), max(delayed.values())
         return min(1.0, max(mean, most / steps if steps else 0.0))
@@ -228,7 +247,7 @@ class _CountedRun:
 
     def missed(self, loads: Sequence[Access]) -> float:
         """Return the share of the sectors of loads that the core's cache does not hold."""
-        missed = [self.rows[each.row].global_sectors * self.misses(each).sectors for each in loads]
+        missed = [self.rows[each.row].global_sectors * self.loads[each.row].sectors for each in loads]
         return sum(missed) / max(1, self.sectors(loads))
 
     def words(self, accesses: Sequence[Access]) -> int:
@@ -273,17 +292,19 @@ class _Used:
     loaded: bool
 
 
-def _used(dispatch: Dispatch, accesses: Mapping[str | None, list[Access]], run: _CountedRun) -> list[_Used]:
+def _used(
+    dispatch: Dispatch, accesses: Mapping[str | None, list[Access]], rows: list[Site], sample: Sample, scale: float
+) -> list[_Used]:
     """Return what a dispatch accesses of each buffer. `accesses`: of storage, by variable."""
     found: list[_Used] = []
     for each in dispatch.bound:
         if each.variable.space == "storage":
             name, size = each.variable.name, len(each.data)
-            mine, spread = accesses.get(name, []), run.sample.spreads.get(name, _PACKED)
-            sectors = run.scale * run.sectors(mine) * dispatch.device.sector_bytes
+            mine, spread = accesses.get(name, []), sample.spreads.get(name, _PACKED)
+            sectors = scale * sum([rows[access.row].global_sectors for access in mine]) * dispatch.device.sector_bytes
             lines, own = min(size, sectors * spread.lines), min(size, sectors * spread.granules)
             loaded = any([access.kind == "load" for access in mine])
-            found.append(_Used(name, lines, own, spread.new, _moves(mine, run.rows, spread.covered), loaded))
+            found.append(_Used(name, lines, own, spread.new, _moves(mine, rows, spread.covered), loaded))
     return found
 
 
@@ -318,15 +339,15 @@ def _between(one: _Used, used: Sequence[_Used]) -> float:
     return sum([min(each.own, workgroups * each.new) for each in used])
 
 
-def _kept(used: Sequence[_Used], grid: int, device: Device) -> dict[str | None, float]:
+def _kept(used: Sequence[_Used], grid: int, device: Device, room: float) -> dict[str | None, float]:
     """Return the share of the sectors of each buffer that the cache of a core keeps for a later workgroup, though not
-    for the next: of the vector that all rows of a matrix are multiplied by, for example.
+    for the next: of the vector that all rows of a matrix are multiplied by, for example. `room`: lines of that cache.
 
     The workgroups of a core load it again and again, if they load more than it has; all but the first time, the cache
     has what was loaded since.
     """
     loaded = [each for each in used if each.loaded]
-    cores, cache = device.cores or 1, cache_lines(device, 1) * device.line_bytes
+    cores, cache = device.cores or 1, room * device.line_bytes
     shares = dict[str | None, float]()
     for each in loaded:
         loads = each.new * grid / cores
@@ -336,7 +357,7 @@ def _kept(used: Sequence[_Used], grid: int, device: Device) -> dict[str | None, 
     return shares
 
 
-def _far(dispatch: Dispatch) -> dict[str | None, float]:
+def _far(dispatch: Dispatch) -> dict[str, float]:
     """Return the share of the pages of each buffer that are not at hand."""
     sizes = {each.variable.name: len(each.data) for each in dispatch.bound}
     return {name: max(0.0, 1 - (_PAGES_AT_HAND * _PAGE / max(1, size)) ** 2) for name, size in sizes.items()}

@@ -10,6 +10,12 @@ from ..machine.compile.loader import machine
 _EVEN = 1.02  # of the mean: workgroups that execute no more than this are alike
 
 
+def differing(executed: NDArray[np.int64], grid: int) -> NDArray[np.int64] | None:
+    """Return what each workgroup of a grid executes, as `unevenness` takes it: None where all execute the same."""
+    used = executed[:grid]
+    return None if len(used) > 1 and (used == used[0]).all() else executed
+
+
 def unevenness(executed: NDArray[np.int64] | None, grid: int, cores: int | None, resident: int) -> float:
     """Return how many times as long the last core takes as if all workgroups executed the same.
 
@@ -36,9 +42,10 @@ def middle_of_work(executed: NDArray[np.int64] | None, grid: int) -> int:
     if executed is None:
         return grid // 2
     used = executed[:grid]
-    more = used - used.min()
-    place = int(np.count_nonzero(2 * np.cumsum(more) <= more.sum())) if more.any() else len(more) // 2
-    return place * grid // len(more)
+    before = (used - used.min()).cumsum()
+    most = int(before[-1])
+    place = int(before.searchsorted(most // 2, "right")) if most else len(used) // 2
+    return place * grid // len(used)
 
 
 def _most_work(works: NDArray[np.int64], cores: int, beside: int) -> int:

@@ -121,8 +121,8 @@ def test_the_longest_workgroup_runs_on_alone_for_half_of_its_time() -> None:
 
 def test_a_dispatch_ends_when_its_last_stores_have_arrived() -> None:
     stores = replace(IDLE, issued={"fp32": 20_000.0}, store_lines=20.0)
-    assert us(stores, issue_fp32=1.0, latency_last_store=400.0) == pytest.approx(3.0 + 0.4)
-    assert us(replace(stores, store_lines=0.0), issue_fp32=1.0, latency_last_store=400.0) == pytest.approx(3.0)
+    assert us(stores, issue_fp32=1.0, last_store=400.0) == pytest.approx(3.0 + 0.4)
+    assert us(replace(stores, store_lines=0.0), issue_fp32=1.0, last_store=400.0) == pytest.approx(3.0)
 
 
 def test_stores_to_arrays_take_a_core_half_of_what_they_take_all() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bankshot
 from bankshot.sim.machine.compile.loader import machine
 from bankshot.sim.models import get
-from bankshot.sim.run.workgroup_schedule import middle_of_work, unevenness
+from bankshot.sim.run.workgroup_schedule import differing, middle_of_work, unevenness
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,20 @@ def test_neighbours_that_are_counted_together_are_scheduled_together() -> None:
 )
 def test_others_execute_as_much_before_the_middle_as_after_it(works: list[int], grid: int, middle: int) -> None:
     assert middle_of_work(np.array(works), grid) == middle
+
+
+@pytest.mark.parametrize("grid", [1, 2, 3, 4096, 4097, 5000, 8192])
+def test_works_that_are_all_the_same_count_as_none(grid: int) -> None:
+    works = np.zeros(4096, np.int64)
+    works[:grid] = 7
+    assert middle_of_work(works, grid) == middle_of_work(differing(works, grid), grid)
+    assert unevenness(works, grid, 4, 2) == unevenness(differing(works, grid), grid, 4, 2) == 1.0
+
+
+def test_works_that_differ_count() -> None:
+    works = np.array([7, 7, 9, 7], np.int64)
+    assert differing(works, 4) is works
+    assert differing(works, 2) is None
 
 
 def test_nothing_executed_is_even() -> None:
