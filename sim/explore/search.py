@@ -331,7 +331,12 @@ class System:
     def rehearse(self) -> None:
         """Run one schedule, fair and round robin, to find most of the words that units share."""
         state, turn = self.begin(), 0
-        for _ in range(_REHEARSED):
+        earlier, next_kept = (state, -1), 1
+        for step in range(_REHEARSED):
+            if (state, turn) == earlier:
+                return  # units that wait in a loop go round in a circle
+            if step == next_kept:
+                earlier, next_kept = (state, turn), 2 * next_kept
             for unit in (*range(turn, len(self.invocations)), *range(turn)):
                 if steps := [*self._steps_of(unit, state)]:
                     turn, state = unit + 1, steps[-1][1]

@@ -90,12 +90,14 @@ def _wait(launch: Launch, stopped: Stopped, names: str, element: str, span: Span
     others = [each for each in stopped.units if each is not first]
     if any(variable.name == names and variable.space == "workgroup" for variable in program.types):
         others = [each for each in others if each.place == first.place]
-    able = [each for each in others if names in {variable.name for variable in written_from(program, each.pc)}]
+    places = {each.pc for each in others}  # few: most units are at one of the same
+    storing = {pc for pc in places if names in {variable.name for variable in written_from(program, pc)}}
+    able = next((each for each in others if each.pc in storing), None)
     what = element or "a value that no invocation stores"
     who = _who(launch, first) + (f" and {len(units) - 1:,} more like it" if len(units) > 1 else "")
     does = "wait" if len(units) > 1 or len(first.lanes) > 1 else "waits"
     if able:
-        end = f"{_who(launch, able[0])} could still store to {names}, but waits, too"
+        end = f"{_who(launch, able)} could still store to {names}, but waits, too"
     elif (left := not_begun(launch, stopped)) and names in {each.name for each in written_from(program, 0)}:
         end = f"{left:,} workgroups that could store to {names} have not begun"
     else:

@@ -90,12 +90,12 @@ class _Verifier:
         self.region(loop.header, scope)
         if loop.condition is not None:
             self._use(loop.condition, "bool", loop, scope)
-        known = scope.inside()  # what an iteration has computed by its first `continue`
+        known: _Scope | None = None  # what an iteration has computed by its first `continue`
         for item in loop.body.items:
-            if _goes_on(item, loop):
-                break
-            self._item(item, loop.body, known)
-        self.region(loop.body, scope)
+            if known is None and _goes_on(item, loop):
+                known = scope.inside()
+            self._item(item, loop.body, scope)
+        known = known or scope
         self.region(loop.continuing, known)
         if loop.break_if is not None:
             self._use(loop.break_if, "bool", loop, known)

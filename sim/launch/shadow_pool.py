@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
+from operator import attrgetter
 
 from ..fast_dataclass import entity
 from ..machine import layout as at
@@ -24,6 +25,7 @@ from ..machine.probe_arrays import (
 from ..mechanisms import is_on
 
 ROOM = 128 << 20  # bytes that all idle shadows may take
+MOST = 64  # idle shadows: each run looks at all of them
 RECORDED = 1 << 24  # grains that can have a record of their own, the first of all bindings: 0.7 GB of records
 _LAST_CLOCK = 1 << 30  # a stamp has 31 bits for clocks, and a run needs some
 
@@ -40,11 +42,11 @@ class StorageShadow:
         """Its arrays as the machine has them in memory."""
         return [number for array in self.arrays for number in header(array)]
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         return shadow_bytes(self.grains)
 
-    @property
+    @cached_property
     def grains(self) -> int:
         """How many grains it is for, at least."""
         recorded = len(self.arrays.stamps[at.WRITER])
@@ -72,11 +74,14 @@ class ShadowPool:
 
     def take(self, grains: int) -> StorageShadow:
         """Return a shadow of so many grains, without accesses."""
-        for shadow in sorted(self._idle, key=lambda each: each.grains) if is_on("kept shadow") else ():
-            if shadow.grains >= grains:
-                with suppress(ValueError):  # another thread has taken it
-                    self._idle.remove(shadow)
-                    return shadow
+        while is_on("kept shadow"):
+            large = [each for each in list(self._idle) if each.grains >= grains]
+            if not large:
+                break
+            smallest = min(large, key=attrgetter("grains"))
+            with suppress(ValueError):  # another thread has taken it
+                self._idle.remove(smallest)
+                return smallest
         return StorageShadow(make_shadow(grains, RECORDED))
 
     def give_back(self, shadow: StorageShadow, clock: int) -> None:
@@ -85,7 +90,7 @@ class ShadowPool:
             return
         shadow.begun = clock + 1
         self._idle.append(shadow)
-        while sum(each.nbytes for each in list(self._idle)) > self._room:
+        while len(self._idle) > MOST or sum([each.nbytes for each in list(self._idle)]) > self._room:
             with suppress(IndexError):
                 self._idle.pop(0)
 

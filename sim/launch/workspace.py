@@ -85,7 +85,8 @@ class Template:
     First comes the record of all addresses and lengths, then the counting tables, then the other arrays, those with the
     most zeros at their end last. At the very end are those that are zero when a part of a launch begins.
 
-    `image` has the bytes up to the last one that is not zero; `size` is the size of all arrays, in bytes.
+    `image` has the bytes up to the last one that is not zero; `size` is the size of all arrays, in bytes. `nbytes` are
+    the bytes of its images and of the workspaces that it keeps: not a property, since a cache often adds up hundreds.
     """
 
     def __init__(self, arguments: tuple[Any, ...]) -> None:
@@ -148,12 +149,15 @@ class Template:
         self.tabled = [part[i] for i in (access, watch.table, probes.traced)]
         self._idle: list[Workspace] = []
         self._filled: tuple[LaunchTables | None, NDArray[np.uint8]] = None, self.image
+        self.nbytes = self._bytes_taken()
 
     def workspace(self) -> Workspace:
         """Return a workspace: one that an earlier launch has used, or a new one."""
         if is_on("kept workspaces"):
             with suppress(IndexError):  # another thread may have taken the last
-                return self._idle.pop()
+                taken = self._idle.pop()
+                self.nbytes = self._bytes_taken()
+                return taken
         return Workspace(self)
 
     def filled(self, tables: LaunchTables) -> NDArray[np.uint8]:
@@ -167,6 +171,7 @@ class Template:
             configs[:, _LAUNCHED] = tables.config
             access[...], watched[...], traced[...] = tables.access, tables.watched, tables.traced
             self._filled = tables, image  # one assignment: another thread sees both or neither
+            self.nbytes = self._bytes_taken()
         return image
 
     def keep(self, workspaces: Iterable[Workspace]) -> None:
@@ -175,10 +180,9 @@ class Template:
             workspace.end()
             if len(self._idle) < _MOST_IDLE and self.size <= _MOST_KEPT:
                 self._idle.append(workspace)
+        self.nbytes = self._bytes_taken()
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of its images and of the workspaces that it keeps."""
+    def _bytes_taken(self) -> int:
         _, filled = self._filled
         return self.image.nbytes + filled.nbytes + self.size * len(self._idle)
 

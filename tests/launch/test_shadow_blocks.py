@@ -134,6 +134,13 @@ def by_grains(monkeypatch):
 
 
 @pytest.fixture
+def no_pool(monkeypatch):
+    """Shadow memory that no other run uses: what a run with few records leaves is of no use to one with all."""
+    for module in (race_tables, launch):
+        monkeypatch.setattr(module, "SHADOWS", shadow_pool.ShadowPool(0))
+
+
+@pytest.fixture
 def one_pool(monkeypatch):
     """Shadow memory that only these runs use, one after the other."""
     pool = shadow_pool.ShadowPool(1 << 24)
@@ -155,7 +162,7 @@ def test_blocks_find_what_grains_find(chunk, by_grains, one_pool, monkeypatch):
 
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize("recorded", [16, 512])
-def test_where_records_have_no_room_the_run_says_so(recorded, threads, monkeypatch):
+def test_where_records_have_no_room_the_run_says_so(recorded, threads, no_pool, monkeypatch):
     """It finds no pair of accesses that is not there, and all that is there unless it says that it watched in part."""
 
     def pairs(run):
@@ -170,7 +177,6 @@ def test_where_records_have_no_room_the_run_says_so(recorded, threads, monkeypat
     monkeypatch.setattr(shadow_pool, "RECORDED", recorded)
     monkeypatch.setattr(partition, "_WORTH", 1)
     monkeypatch.setattr(partition, "_PATIENCE", 0)
-    monkeypatch.setattr(race_tables, "SHADOWS", shadow_pool.ShadowPool(0))
     monkeypatch.setenv(THREADS, threads)
     in_part = 0
     for seed, whole in zip(seeds, expected, strict=True):
@@ -181,10 +187,9 @@ def test_where_records_have_no_room_the_run_says_so(recorded, threads, monkeypat
     assert 5 < in_part < 40
 
 
-def test_accesses_without_records_are_counted(monkeypatch):
+def test_accesses_without_records_are_counted(no_pool, monkeypatch):
     """Of 64 invocations, 48 store past the 16 grains that have records."""
     monkeypatch.setattr(shadow_pool, "RECORDED", 16)
-    monkeypatch.setattr(race_tables, "SHADOWS", shadow_pool.ShadowPool(0))
     text = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
         @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { y[i * 37u % 64u] = i; }"""
     run = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(64, np.uint32)})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bankshot.sim.launch.shadow_pool import ShadowPool, shadow_bytes
+from bankshot.sim.launch.shadow_pool import MOST, ROOM, ShadowPool, shadow_bytes
 from bankshot.sim.machine import layout as at
 from bankshot.sim.machine.probe_arrays import stamp_of_clock
 
@@ -45,6 +45,15 @@ def test_idle_shadows_take_no_more_than_their_room():
     pool.give_back(pool.take(1000), 1)
     assert {id(pool.take(100)) for _ in range(2)} == {id(each) for each in taken[-2:]}
     assert pool.take(100) not in taken
+
+
+def test_few_shadows_are_idle_however_many_sizes_there_were():
+    """Each run looks at all of them."""
+    pool = ShadowPool(ROOM)
+    for grains in range(100, 100 + 3 * MOST):  # none is large enough for the next
+        pool.give_back(pool.take(grains), 1)
+    assert len(pool._idle) == MOST
+    assert pool.take(1).grains == 100 + 2 * MOST  # the last ones stay
 
 
 @pytest.mark.parametrize(("clock", "kept"), [((1 << 30) - 1, True), (1 << 30, False)])
