@@ -33,6 +33,13 @@ def executed(path):
     return notebooks.run(read(path), str(path))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _leaves_nothing():
+    """Of figures and runs, half a million objects, at which each search for garbage would look from then on."""
+    yield
+    executed.cache_clear()
+
+
 def test_there_is_one_for_each_document_and_a_lesson():
     assert [path.name[:3] for path in NOTEBOOKS] == LESSONS
 
