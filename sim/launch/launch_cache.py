@@ -74,8 +74,7 @@ class LaunchSetups:
 
     @property
     def nbytes(self) -> int:
-        kept = list(self._kept.values())
-        return _LEAST * len(kept) + sum([each.template.nbytes for each in kept if each.template is not None])
+        return sum([launch_setup.nbytes for launch_setup in list(self._kept.values())])
 
     def of(
         self, program: Program, device: Device, schedule: Schedule, policy: str, widths: Mapping[str, int]
