@@ -210,6 +210,7 @@ def test_a_budget_that_is_spent_names_the_line(project):
     (project.path / "test_k.py").write_text(TEST)
     project.edit("k.wgsl", *CONFLICTS)
     result = project("test_k.py")
+    result.assert_outcomes(failed=1)
     words = "*<run of k.wgsl: most excess at k.wgsl:5, 32 wavefronts per request>.excess_wavefronts*"
     result.stdout.fnmatch_lines(["*assert 62 == 0*", words])
 
