@@ -22,6 +22,9 @@ _SELECTED, _SELECTED_BY_INSTRUCTION, _BY_ACCESS = 13, 1.75, 3
 # Elements of an array that is in registers, at most. Where lanes have indices of their own, memory takes a tenth of
 # the time of registers or ten times it, by how many lanes name one element. Up to 20, the model charges registers.
 _MOST_SHARED, _MOST_OF_LANES = 24, 20
+# Elements of values that accesses in an iteration select from, at most. In loops of the same work, two accesses to
+# values of 32 words are in registers on an H200, and four in memory.
+_MOST_OF_VALUES = 64
 
 # Of one element of all lanes: at an index that they share, or that is known before the run.
 LOCAL_LOAD = InstructionCost("local", "local")
@@ -35,8 +38,8 @@ class ArraysOutsideRegisters:
     """The arrays of function space that are indexed at run time and take no registers.
 
     `in_memory`: the long ones, and those of which the accesses would make a loop much longer with selections. A driver
-    copies a value, `Block.copied`, to memory each time that it is indexed: on an H200, each access to a value of 32
-    words takes as long as 32 stores. `tables`: those that hold constants alone.
+    copies a value, `Block.copied`, that is in memory each time that it is indexed: on an H200, each access to a value
+    of 32 words takes as long as 32 stores. `tables`: those that hold constants alone.
     """
 
     in_memory: tuple[ir.Block, ...]
@@ -65,6 +68,8 @@ def arrays_outside_registers(body: ir.Region, needed: Set[int]) -> ArraysOutside
             of_lanes.add(id(item.block))
 
     def is_in_memory(block: ir.Block) -> bool:
+        if block.copied:
+            return id(block) in selected
         if id(block) in of_lanes:
             return block.rows > _MOST_OF_LANES
         return block.rows > _MOST_SHARED or id(block) in selected
@@ -77,7 +82,7 @@ def arrays_outside_registers(body: ir.Region, needed: Set[int]) -> ArraysOutside
 
 def _too_many_selections(body: ir.Region, needed: Set[int]) -> set[int]:
     """Return the identities of the arrays that would take too many selections in a loop."""
-    found = set[int]()
+    found, copied = set[int](), {id(block) for block in _indexed(body) if block.copied}
     for items in _by_loop(body):
         selected, accesses, forwarded = Counter[int](), Counter[int](), Forwarded()
         values = others = 0
@@ -94,9 +99,12 @@ def _too_many_selections(body: ir.Region, needed: Set[int]) -> set[int]:
                 case _:
                     pass
         others += accesses.total()
-        for block, count in selected.items():
+        of_values = sum(count for block, count in selected.items() if block in copied)
+        for block, its in selected.items():
+            count = of_values if block in copied else its
             instructions = values + _BY_ACCESS * (others - accesses[block])
-            if count > _SELECTED + _SELECTED_BY_INSTRUCTION * instructions:
+            most = _SELECTED + _SELECTED_BY_INSTRUCTION * instructions
+            if count > (min(most, _MOST_OF_VALUES) if block in copied else most):
                 found.add(block)
     return found
 
