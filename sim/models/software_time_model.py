@@ -91,7 +91,7 @@ def _accessed(work: Work, costs: Mapping[str, float], kinds: tuple[str, ...]) ->
 
 def _instructions(work: Work, costs: Mapping[str, float]) -> float:
     issued = _executed(work, costs, _INSTRUCTIONS) + costs["fp32_ns"] * work.software.get("fp16", 0.0)
-    waits = work.software_chain.get("alu", 0.0) * costs["wait_ns"]
+    waits = (work.software_chain.get("alu", 0.0) + work.software_chain.get("comparison", 0.0)) * costs["wait_ns"]
     waits = waits + work.software_chain.get("fp32", 0.0) * costs["wait_fp32_ns"]
     return (issued**_OVERLAP + waits**_OVERLAP) ** (1 / _OVERLAP) + _executed(work, costs, ("subgroup",))
 

@@ -49,9 +49,13 @@ from .instruction_costs import (
     needed_values,
     operands,
 )
+from .known_results import KnownResults
 from .moments import CYCLES_OF, LoadsInFlight, Moment, latest
 from .predicated_branches import PredicatedBranches, uses_loaded_values
 from .registers import LiveWords, live_words, words_in_flight
+
+# Steps that a subgroup only waits for in a side of a predicated branch if its condition holds in a lane.
+_OF_SIDES = ("storage_load", "next_load")
 
 
 @entity
@@ -107,7 +111,7 @@ def program_costs(lowered: Lowered, *, barriers: bool, held: int, register_unit:
     needed = needed_values(lowered.body)
     arrays = arrays_outside_registers(lowered.body, needed)
     live = live_words(lowered, needed, arrays.slots)
-    held = max(held, live.registers)
+    held = max(held, live.kept_registers)
     rooms = {loop: words_in_flight(held, words, register_unit) for loop, words in live.through.items()}
     walk = _Walk(lowered, needed, arrays, barriers, words_in_flight(held, 0, register_unit), rooms)
     walk.region(lowered.body, None, Moment())
@@ -125,7 +129,7 @@ class _Walk:
         rooms: Mapping[int, int],
     ) -> None:
         self._barriers = barriers
-        self._sites = lowered.sites.rows
+        self._sites, self._accesses = lowered.sites.rows, lowered.accesses
         self._branches = PredicatedBranches(self._sites)
         self._needed = needed
         self._in_memory = frozenset(map(id, arrays.in_memory))
@@ -134,7 +138,8 @@ class _Walk:
         self._variables = slots_of(array for array in arrays.in_memory if not array.copied)
         self._compared = set[int]()  # indices, by identity
         self._forwarded = Forwarded()
-        self._divided: dict[tuple[int, int], str] = {}  # the first operation on operands of a division, by identity
+        self._known = KnownResults()
+        self._predicated = set[int]()  # constructs, by identity
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
         self._leaving = _leaving(lowered.body)
@@ -160,7 +165,7 @@ class _Walk:
             parent, iterates=iterates, repeats=repeats, software=Counter(loop=int(iterates)), phase=self._phases.current
         )
         self.found.append(costs)
-        inside: Counter[str] = Counter()  # steps of the regions inside, in this part
+        inside: Counter[str] = Counter()  # steps of the regions inside, in this part, that are theirs
         begun = end = start
         now = start if issues is None else issues
         left = False  # by jumps, since the last basic block
@@ -176,7 +181,8 @@ class _Walk:
                     counting, left = costs, False
             if isinstance(item, ir.If | ir.Loop | ir.Scope):
                 begin, done, now = self._construct(item, costs, now, end)
-                inside.update(done.since(begin))
+                steps = done.since(begin)
+                inside.update({step: steps[step] for step in _OF_SIDES} if id(item) in self._predicated else steps)
                 left |= id(item) in self._leaving
             else:
                 now, done = self._item(item, costs, now, end)
@@ -193,9 +199,12 @@ class _Walk:
                 costs.software["branch"] += 1
                 begin = self._after([condition], now)
                 if self._branches.is_predicated(item):
+                    self._predicated.add(id(item))
                     last = latest(end, begin)
-                    return last, self._predicated(item, costs, begin, last), now
+                    now = latest(now, self._after_jump(item, costs, begin))
+                    return last, latest(self._conditional(item, costs, begin, last), now), now
                 costs.issued["branch"] += 1
+                begin = begin.after("branch")
                 done = self._side(orelse, costs, self._side(then, costs, begin))
                 return begin, done, done
             case ir.Scope(body=body):
@@ -206,6 +215,7 @@ class _Walk:
                 begin = latest(end, self._before_loop(item, now))
                 waits = self._phases.before_loop(item, self._barriers)
                 outside, self._loads = self._loads, LoadsInFlight(self._rooms[id(item)])
+                before, self._known = self._known, self._known.in_loop()
                 header = len(self.found)
                 now = self.region(item.header, costs, begin, repeats=True)
                 checked = now if item.condition is None else self._after([item.condition], now)
@@ -218,12 +228,20 @@ class _Walk:
                 first = [part for half in halves for part in half if part.phase == half[0].phase]
                 _end_iteration([part for part in first if part.parent is costs])
                 self._phases.after_loop(waits)
-                self._loads = LoadsInFlight(outside.room)
+                self._loads, self._known = LoadsInFlight(outside.room), before.after(self._known)
                 return begin, now, now
 
-    def _predicated(self, item: ir.If, costs: RegionCosts, begin: Moment, last: Moment) -> Moment:
+    def _after_jump(self, item: ir.If, costs: RegionCosts, begin: Moment) -> Moment:
+        """Return when a subgroup goes on after a construct with jumps out of it, if it has any, which take a branch."""
+        if id(item) not in self._leaving:
+            return Moment()
+        costs.issued["branch"] += 1
+        return begin.after("jump")
+
+    def _conditional(self, item: ir.If, costs: RegionCosts, begin: Moment, last: Moment) -> Moment:
         """Walk a construct without branches, which nothing waits for but what needs its results. All its instructions
-        issue, whatever the condition. Returns when it ends, or `last`, when all before it does."""
+        issue, whatever the condition, and only loads from storage are not waited for where it is false. Returns when it
+        ends, or `last`, when all before it does."""
         outside = self._loads.conditional
         self._loads.conditional = outside or uses_loaded_values(item)
         for side in (item.then, item.orelse):
@@ -232,14 +250,15 @@ class _Walk:
             for part in self.found[first:]:
                 costs.issued.update(part.issued)
                 part.issued.clear()
+                part.chain = {step: count for step, count in part.chain.items() if step in _OF_SIDES}
         self._loads.conditional &= outside
         return last
 
     def _side(self, region: ir.Region, parent: RegionCosts, start: Moment, issues: Moment | None = None) -> Moment:
-        """Walk a side of a branch. What it divides is known in no other place."""
-        before = self._divided.copy()
+        """Walk a side of a branch. What it computes is known in no other place."""
+        before, self._known = self._known, self._known.in_branch()
         end = self.region(region, parent, start, issues=issues)
-        self._divided = before
+        self._known = before.after(self._known)
         return end
 
     def _share_counts(self, body: RegionCosts, continuing: RegionCosts) -> None:
@@ -271,10 +290,20 @@ class _Walk:
                     self._filled_in(costs).issued["local_fill"] += slot.rows
                 self._ready[id(slot)] = done = self._after([value], Moment())
                 return now, done
-            case ir.Load() | ir.Store():
-                results = [] if isinstance(item, ir.Store) else item.results
-                return now, self._issue(item, cost_of_access(item, self._sites), results, costs, now)
-            case ir.Atomic(results=results):
+            case ir.Load(results=results) if not any(id(each) in self._needed for each in results):
+                pass
+            case ir.Load(results=results, access=access):
+                cost = cost_of_access(item, self._sites)
+                if known := self._known.load(item, self._accesses[access].variable):
+                    self._count_in_software(item, cost, costs)  # which loads again
+                    self._ready.update((id(new), self._ready[id(old)]) for new, old in zip(results, known, strict=True))
+                    return now, now
+                return now, self._issue(item, cost, results, costs, now)
+            case ir.Store(access=access):
+                self._known.forget(self._accesses[access].variable)
+                return now, self._issue(item, cost_of_access(item, self._sites), [], costs, now)
+            case ir.Atomic(results=results, access=access):
+                self._known.forget(self._accesses[access].variable)
                 used = any(id(each) in self._needed for each in results)
                 return now, self._issue(item, cost_of_atomic(item, self._sites, used=used), results, costs, now)
             case ir.Pick() | ir.Put() if self._forwarded.leaves_out(item, costs):
@@ -290,6 +319,7 @@ class _Walk:
             case ir.Collective(results=results):
                 return now, self._issue(item, InstructionCost("subgroup", "subgroup"), results, costs, now)
             case ir.Barrier():
+                self._known.forget_all()
                 passed = self._ordered(item, latest(end, now))  # a subgroup issues in order
                 costs.issued["barrier" if self._barriers else "branch"] += 1
                 if self._barriers:
@@ -337,7 +367,7 @@ class _Walk:
             return None
         if value.op in ("div_u32", "rem_u32"):
             dividend, divisor = value.args
-            if self._divided.setdefault((id(dividend), id(divisor)), value.op) != value.op:
+            if self._known.divided.setdefault((id(dividend), id(divisor)), value.op) != value.op:
                 return MULTIPLY_AND_SUBTRACT
         return cost_of_value(value)
 
@@ -377,6 +407,10 @@ class _Walk:
             begin = self._loads.begin(begin, len(results))
         if results:
             ready = begin.after(cost.step, cost.steps)
+            if cost.issued == "fp32_divide" and cost.step == "special":  # the divisor's reciprocal, and a product
+                ready = latest(self._after(operands(item)[1:], now).after(cost.step), begin)
+            if cost.then:
+                ready = ready.after("alu", cost.then)
             if cost.issued in FLOATS:
                 ready = ready.after("fp32", cost.steps)
             self._ready.update((id(each), ready) for each in results)

@@ -11,11 +11,15 @@ from ..ir.integer_operations import PRODUCTS
 from ..ir.lowered import Lowered
 from ..ir.sites import SourceSite
 
-# Steps of a chain, and the cycles that decide which chain is the longest. `loop`: the end of an iteration, `issue`: an
-# instruction that nothing waits for, `next_load`: between two loads from storage. A barrier that orders storage waits
-# longer, and still longer for stores before it.
+# Steps of a chain, and the cycles that decide which chain is the longest. `comparison`: a condition, which is ready
+# later than other results, `branch`: to one of two sides, `jump`: out of a construct, or not, `loop`: the end of an
+# iteration, `issue`: an instruction that nothing waits for, `next_load`: between two loads from storage. A barrier that
+# orders storage waits longer, and still longer for stores before it.
 STEPS = {
     "alu": 4.5,
+    "comparison": 9.0,
+    "branch": 20.0,
+    "jump": 16.0,
     "special": 20.0,
     "conversion": 10.0,
     "workgroup_load": 28.0,
@@ -78,13 +82,20 @@ ISSUED = (
 )
 
 _MINUS_ONE = 0xFFFFFFFF  # uint32 bits
-_FREE = frozenset(("const", "input", "get", "bits", "result", "length", "pick"))
+# The last ones are a part of the instruction that takes their result, or whose result they take.
+_FREE = frozenset(
+    [
+        *("const", "input", "get", "bits", "result", "length", "pick"),
+        *(f"{op}_{kind}" for op in ("neg", "abs", "saturate") for kind in ("f32", "f16")),
+    ]
+)
+_COMPARISONS = ("lt_", "le_", "gt_", "ge_", "eq_", "ne_")
+_ROUNDINGS = ("ceil_", "floor_", "fract_", "round_", "trunc_")
 _BIT_COUNTS = (
     *("countOneBits", "reverseBits", "firstLeadingBit", "firstTrailingBit", "countLeadingZeros", "countTrailingZeros"),
-    *("convert_f32_i32", "convert_f32_u32"),
 )
 # Operations of the unit for comparisons, shifts and selections, which is half as wide as that for sums and products.
-_HALF_RATE = ("lt_", "le_", "gt_", "ge_", "eq_", "ne_", "select_", "min_", "max_", "clamp_", "shl_", "shr_")
+_HALF_RATE = (*_COMPARISONS, "select_", "min_", "max_", "clamp_", "shl_", "shr_")
 # Of atomic operations that take less time than others.
 _STEPS_OF_ATOMICS = {
     ("storage_atomic", "load"): "storage_atomic_load",
@@ -100,9 +111,12 @@ STEPS_OF = {"integer_divide": 20, "signed_divide": 30}  # sequences of dependent
 # Division of integers by a constant: the high half of a product, a shift and corrections (Granlund and Montgomery,
 # "Division by invariant integers using multiplication", PLDI 1994). A remainder multiplies and subtracts once more.
 _BY_CONSTANT = {"div": (1, 3), "rem": (2, 4)}
-# Functions that take several instructions: special ones (exp2, log2, sin, reciprocal, root), and f32 arithmetic.
+# Functions that take several instructions: special ones (exp2, log2, sin, reciprocal, root), and f32 arithmetic. Those
+# of exponentials and logarithms also scale numbers that are near the ends of the range.
 _SEQUENCES = {
-    **dict.fromkeys(("exp", "log", "sin", "cos", "sqrt"), (1, 1)),
+    **dict.fromkeys(("sin", "cos", "sqrt"), (1, 1)),
+    "exp": (1, 2),
+    "log": (1, 3),
     "pow": (2, 1),
     **dict.fromkeys(("sinh", "cosh"), (2, 2)),
     **dict.fromkeys(("tan", "tanh"), (3, 3)),
@@ -110,24 +124,27 @@ _SEQUENCES = {
     **dict.fromkeys(("asin", "acos"), (1, 10)),
     **dict.fromkeys(("atan", "atan2"), (1, 12)),
 }
+_STEPS_AFTER = {"sqrt": 0, "exp": 1, "log": 1}  # of these, one after the other
 
 
 @frozen
 class InstructionCost:
     """The class that an item issues as, and how often; the kind of step that its result takes, and how many of these.
 
-    `arithmetic`, `integer` and `prefix`: f32 and integer instructions, and exchanges between lanes, that it takes
-    besides."""
+    `then`: alu steps after these. `arithmetic`, `integer` and `prefix`: f32 and integer instructions, and exchanges
+    between lanes, that it takes besides."""
 
     issued: str
     step: str
     steps: int = 1
     times: int = 1
+    then: int = 0
     arithmetic: int = 0
     integer: int = 0
     prefix: int = 0
 
 
+MULTIPLY_AND_ADD = InstructionCost("integer_multiply", "alu")
 MULTIPLY_AND_SUBTRACT = InstructionCost("integer_multiply", "alu", 2, integer=1)  # a remainder, from its quotient
 
 
@@ -142,11 +159,18 @@ def cost_of_operation(op: str, *, by_constant: bool = False) -> InstructionCost 
     `by_constant`: its last operand is one.
 
     >>> cost_of_operation("pow_f32")
-    InstructionCost(issued='special', step='special', steps=2, times=2, arithmetic=1, integer=0, prefix=0)
+    InstructionCost(issued='special', step='special', steps=2, times=2, then=1, arithmetic=1, integer=0, prefix=0)
     """
     kind = None if op in _FREE else class_of(op)
     if kind is None:
         return None
+    if op.startswith(_ROUNDINGS):
+        more = int(op.startswith("fract"))  # a difference
+        return InstructionCost("bit_count", "conversion", then=more, arithmetic=more)
+    if op.startswith("convert_f") and op.endswith("32") and not op.endswith("f32"):  # clamped to what fits
+        return InstructionCost("bit_count", "conversion", then=2, arithmetic=2)
+    if op.startswith(_COMPARISONS):
+        return InstructionCost(kind if kind == "fp16" else "comparison", "comparison")
     if op.startswith(_BIT_COUNTS):
         kind = "bit_count"
     elif kind in ("integer", "fp32") and op.startswith(_HALF_RATE):
@@ -160,9 +184,12 @@ def cost_of_operation(op: str, *, by_constant: bool = False) -> InstructionCost 
         kind = "signed_divide" if op.endswith("i32") else f"{kind}_divide"
     if kind == "special":
         special, arithmetic = _SEQUENCES.get(op.partition("_")[0], (1, 0))
-        return InstructionCost(kind, kind, special, special, arithmetic)
+        then = _STEPS_AFTER.get(op.partition("_")[0], arithmetic)
+        return InstructionCost(kind, kind, special, special, then, arithmetic)
+    if op.startswith("rem_f"):  # the reciprocal of the divisor is ready earlier
+        return InstructionCost(kind, "conversion", then=3, arithmetic=3)
     if kind == "fp32_divide":  # a reciprocal and a product
-        return InstructionCost(kind, "special", arithmetic=1)
+        return InstructionCost(kind, "special", then=1, arithmetic=1)
     return InstructionCost(kind, _STEP_OF.get(kind, "alu"), STEPS_OF.get(kind, 1))
 
 
@@ -273,9 +300,23 @@ def operands(item: ir.Item) -> list[ir.Value]:
             return []
 
 
-def needed_values(body: ir.Region) -> set[int]:
-    """Return the identities of the values that an effect depends on; the others cost nothing."""
-    waiting = [value for item in ir.items_of(body) if not isinstance(item, ir.Value) for value in operands(item)]
+def _operands_without_address(item: ir.Item) -> list[ir.Value]:
+    match item:
+        case ir.Load():
+            return []
+        case ir.Store(values=values) | ir.Atomic(args=values):
+            return values
+        case _:
+            return operands(item)
+
+
+def needed_values(body: ir.Region, *, addresses: bool = True) -> set[int]:
+    """Return the identities of the values that an effect depends on; the others cost nothing.
+
+    `addresses`: also those that only addresses need.
+    """
+    needed = operands if addresses else _operands_without_address
+    waiting = [value for item in ir.items_of(body) if not isinstance(item, ir.Value) for value in needed(item)]
     found: set[int] = set()
     while waiting:
         value = waiting.pop()

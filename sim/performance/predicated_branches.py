@@ -75,6 +75,8 @@ class PredicatedBranches:
                 return _Side(steps, loads=False)
             case ir.Set() | ir.Count():
                 return _Side(0, loads=False)
+            case ir.Jump():
+                return _Side(1, loads=False)
             case _:
                 return _Side(_NEVER, loads=False)
 

@@ -17,30 +17,37 @@ from itertools import accumulate
 from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
-from .instruction_costs import operands
+from .instruction_costs import needed_values, operands
 
 _OTHERS = 10  # for addresses, and what a driver keeps
 # Registers that a loop needs for itself, and the fewest that loads in flight fill. On an H200, loops of independent
 # loads that carry 4, 8, 16, 24, 32, 48 and 64 words wait once for every 16, 13, 13, 22, 28, 50 and 64 words where more
 # than 32 registers would reduce the resident workgroups; those that carry up to 32, for every 64, 58, 53, 45 and 37
-# where workgroup memory leaves 80.
-_OWN, _LEAST_IN_FLIGHT = 2, 13
+# where workgroup memory leaves 80. Loops that carry 36 words wait twice for as many, and those that carry 40 once.
+_OWN, _LEAST_IN_FLIGHT, _MANY = 2, 13, 40
+_OF_ADDRESSES = 1  # registers of parts of addresses that a loop needs from before it
 _FREE = frozenset(("const", "length"))
 _COPIES = frozenset(("get", "bits"))
 
 
 @frozen
 class LiveWords:
-    """The words of an invocation that are live at once. `most`: at any place; `through`: from before each loop to its
-    end, by the identity of the loop."""
+    """The words of an invocation that are live at once. `most`: at any place; `kept`: likewise, without those that only
+    addresses need; `through`: kept from before each loop to its end, by the identity of the loop."""
 
     most: int
+    kept: int
     through: Mapping[int, int] = field(hash=False)
 
     @property
     def registers(self) -> int:
         """The registers of an invocation."""
         return _OTHERS + self.most
+
+    @property
+    def kept_registers(self) -> int:
+        """Those of them that loads in flight cannot fill."""
+        return _OTHERS + self.kept
 
 
 def live_words(lowered: Lowered, needed: Set[int], elsewhere: Set[int]) -> LiveWords:
@@ -50,12 +57,16 @@ def live_words(lowered: Lowered, needed: Set[int], elsewhere: Set[int]) -> LiveW
     """
     walk = _Walk(lowered, needed, elsewhere)
     walk.region(lowered.body)
-    changes = [0] * (walk.position + 2)
+    others = needed_values(lowered.body, addresses=False)
+    values, addresses = [0] * (walk.position + 2), [0] * (walk.position + 2)
     for value, first in walk.first.items():
+        changes = addresses if value in needed and value not in others else values
         changes[first] += 1
         changes[walk.last[value] + 1] -= 1
-    live = [*accumulate(changes)]
-    return LiveWords(max(live), {loop: live[begin] for loop, begin in walk.loops.items()})
+    live, of_addresses = [*accumulate(values)], [*accumulate(addresses)]
+    kept = [each + min(its, _OF_ADDRESSES) for each, its in zip(live, of_addresses, strict=True)]
+    most = max(each + its for each, its in zip(live, of_addresses, strict=True))
+    return LiveWords(most, max(kept), {loop: kept[begin] for loop, begin in walk.loops.items()})
 
 
 def words_in_flight(held: int, live: int, unit: int) -> int:
@@ -66,7 +77,8 @@ def words_in_flight(held: int, live: int, unit: int) -> int:
     for as many as are live. `unit`: registers of an invocation are a multiple of it.
     """
     held = -(-max(held, _OTHERS + live + _LEAST_IN_FLIGHT) // unit) * unit
-    return max(live - _OWN, held - live - _OTHERS)
+    own = 0 if live > _MANY else _OWN
+    return max(live - own, held - live - _OTHERS)
 
 
 class _Walk:

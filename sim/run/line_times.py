@@ -99,7 +99,10 @@ _STEP_OF = {
 }
 
 # Steps that the lines of another step take.
-_TAKEN_BY = {"next_load": "storage_load", "storage_wavefront": "storage_load", "wavefront": "workgroup_load"}
+_TAKEN_BY = {
+    **dict.fromkeys(("next_load", "storage_wavefront"), "storage_load"),
+    **{"wavefront": "workgroup_load", "comparison": "alu", "branch": "loop", "jump": "loop"},
+}
 
 
 def _issued(run: Run, costs: MeasuredCosts) -> _Weights:

@@ -201,11 +201,12 @@ def _program_work(dispatch: Dispatch, program: Program) -> ProgramWork:
     subgroups = -(-lanes // device.subgroup_size)
     sites = [site for site in program.sites if site.kind != "index"]  # a row of the counters each
     accesses = [_access(row, site, analysed, device) for row, site in enumerate(sites) if site.kind in _KINDS]
+    made = [each for each in accesses if each.phases]  # a compiler leaves out the others
     by_kind: dict[str, list[Access]] = {}
     by_variable: dict[str | None, list[Access]] = {}
     for each in accesses:
         by_kind.setdefault(f"{each.space}_{each.kind}", []).append(each)
-        if each.space == "storage":
+        if each.space == "storage" and each.phases:
             by_variable.setdefault(each.variable, []).append(each)
     phases = range(len(analysed.sums.phases))
     return ProgramWork(
@@ -216,8 +217,8 @@ def _program_work(dispatch: Dispatch, program: Program) -> ProgramWork:
         subgroups=subgroups,
         local_lines=analysed.local_words * subgroups,
         room=cache_lines(device, 1),
-        whole=Accesses.of(accesses),
-        phases=[Accesses.of([each for each in accesses if phase in each.phases]) for phase in phases],
+        whole=Accesses.of(made),
+        phases=[Accesses.of([each for each in made if phase in each.phases]) for phase in phases],
         by_kind=by_kind,
         by_variable=by_variable,
     )
@@ -229,7 +230,7 @@ def _access(row: int, site: SourceSite, analysed: _Analysed, device: Device) -> 
     return Access(
         row=row,
         sampled=analysed.numbers.get(known, -1),
-        phases=analysed.phases.get(known, _FIRST),
+        phases=analysed.phases.get(known, frozenset() if known in analysed.numbers else _FIRST),
         kind=site.kind,
         space=site.space,
         variable=site.variable,
