@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from .kernel_text import SUBGROUP, Launch, MicroBenchmark, benchmark, indented, per_core
 
 _STEPS = 32  # f32 fma of a branch
+_SKIPPED = 12  # likewise of one that no lane enters
 
 
 def control_flow(cores: int, scale: float) -> Iterator[MicroBenchmark]:
@@ -23,6 +24,11 @@ def control_flow(cores: int, scale: float) -> Iterator[MicroBenchmark]:
         yield _active_lanes(active, full)
     for steps in (4, 8, 9, 16):
         yield _skipped_branch(steps, full)
+    alone = per_core(cores, scale, SUBGROUP, 1)
+    for branches, levels in ((1, 1), (4, 1), (1, 2), (1, 4)):
+        yield _waits_for_branches(branches, levels, alone)
+    for jumps in (1, 4):
+        yield _waits_for_jumps(jumps, alone)
     for outer, inner in ((2, 2), (2, 8), (8, 2), (4, 4)):
         yield _nested_loops(outer, inner, full)
     for words in (4, 8, 16, 32):
@@ -87,6 +93,62 @@ def _skipped_branch(steps: int, launch: Launch) -> MicroBenchmark:
         body=["if (trip < bound) {", indented(["x = fma(x, s, t);"] * steps, 2), "}"],
         result="bitcast<u32>(x)",
         work={"flops": 0, "operations": 0, "chain": 0},
+    )
+
+
+def _waits_for_branches(branches: int, levels: int, launch: Launch) -> MicroBenchmark:
+    """Make a benchmark of one subgroup that skips branches, one after the other. `levels`: conditions inside each other
+    before the branch, of which the last does not hold."""
+    trips = launch.shortened(1024)
+    conditions = [f"x < t + {1000 + level}.5" for level in range(levels - 1)]
+    begin, end = "".join(f"if ({each}) {{ " for each in conditions), " }" * len(conditions)
+    body = [
+        line
+        for number in range(branches)
+        for line in (
+            f"{begin}if (x < t - {number}.5) {{",
+            indented([f"x = fma(x, s, t + {number + step}.5);" for step in range(_SKIPPED)], 2),
+            f"}}{end}",
+            "x = fma(x, s, t);",
+        )
+    ]
+    return benchmark(
+        "branch_latency",
+        {"branches": branches, "levels": levels},
+        launch,
+        trips=trips,
+        setup=_FLOATS,
+        body=body,
+        result="bitcast<u32>(x)",
+        work={
+            "flops": launch.invocations * trips * branches * (2 + levels),
+            "operations": launch.invocations * trips * branches,
+            "chain": trips * branches,
+        },
+    )
+
+
+def _waits_for_jumps(jumps: int, launch: Launch) -> MicroBenchmark:
+    """Make a benchmark of one subgroup that could leave a loop at several places, and does not."""
+    trips = launch.shortened(1024)
+    body = [
+        line
+        for number in range(jumps)
+        for line in (f"if (x < t - {number}.5) {{ break; }}", f"x = fma(x, s, t + {number}.25);")
+    ]
+    return benchmark(
+        "jump_latency",
+        {"jumps": jumps},
+        launch,
+        trips=trips,
+        setup=_FLOATS,
+        body=body,
+        result="bitcast<u32>(x)",
+        work={
+            "flops": launch.invocations * trips * jumps * 4,
+            "operations": launch.invocations * trips * jumps,
+            "chain": trips * jumps,
+        },
     )
 
 
