@@ -51,7 +51,9 @@ from .instruction_costs import (
 )
 from .known_results import KnownResults
 from .moments import CYCLES_OF, LoadsInFlight, Moment, latest
+from .phases import Phases
 from .predicated_branches import PredicatedBranches, uses_loaded_values
+from .region_facts import leaving, storage_loads
 from .registers import LiveWords, live_words, words_in_flight
 
 # Steps that a subgroup only waits for in a side of a predicated branch if its condition holds in a lane.
@@ -142,8 +144,9 @@ class _Walk:
         self._predicated = set[int]()  # constructs, by identity
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
-        self._leaving = _leaving(lowered.body)
-        self._phases = _Phases()
+        self._leaving = leaving(lowered.body)
+        self._storage_loads = storage_loads(lowered.body, self._sites)
+        self._phases = Phases()
         self._loads = LoadsInFlight(room)
         self._rooms = rooms  # of loops, by identity
         self._stored = False  # to storage, since the last barrier that orders it
@@ -172,7 +175,7 @@ class _Walk:
         for item in region.items:
             counts_anew = left and isinstance(item, ir.Count)
             if counts_anew or costs.phase != self._phases.current:
-                _close(costs, begun, end, inside)
+                self._close(costs, region, end.since(begun), inside)
                 begun, inside = end, Counter[str]()
                 counted_by = None if counts_anew else counting
                 costs = RegionCosts(parent, repeats=repeats, counted_by=counted_by, phase=self._phases.current)
@@ -181,14 +184,37 @@ class _Walk:
                     counting, left = costs, False
             if isinstance(item, ir.If | ir.Loop | ir.Scope):
                 begin, done, now = self._construct(item, costs, now, end)
-                steps = done.since(begin)
-                inside.update({step: steps[step] for step in _OF_SIDES} if id(item) in self._predicated else steps)
+                inside.update(self._steps_inside(item, done.since(begin)))
                 left |= id(item) in self._leaving
             else:
                 now, done = self._item(item, costs, now, end)
             end = latest(end, done, now)
-        _close(costs, begun, end, inside)
+        self._close(costs, region, end.since(begun), inside)
         return end
+
+    def _steps_inside(self, item: ir.If | ir.Loop | ir.Scope, steps: Counter[str]) -> Mapping[str, int]:
+        """Return the steps of a construct that are its regions' own. `steps`: from where it begins to its end."""
+        if not isinstance(item, ir.If):
+            return steps
+        waits = self._own_waits(item, steps)
+        return waits if id(item) in self._predicated else {**steps, **waits}
+
+    def _own_waits(self, branch: ir.If | ir.Region, steps: Counter[str]) -> dict[str, int]:
+        """Return how often a branch, or a side of it, waits for loads in it. What waits for loads before it is not its
+        own, as what follows waits for them, too."""
+        return {step: min(steps[step], self._storage_loads[id(branch)]) for step in _OF_SIDES}
+
+    def _close(self, costs: RegionCosts, region: ir.Region, steps: Counter[str], inside: Counter[str]) -> None:
+        """Set the chain of a region in a phase that took these steps. It takes the time to issue the region, if it is
+        shorter."""
+        steps.subtract(inside)
+        if id(region) in self._storage_loads:  # a side of a branch
+            steps = Counter({**steps, **self._own_waits(region, steps)})
+        chain = {step: float(n) for step, n in steps.items() if n > 0}
+        issued = costs.issued.total()
+        if issued > _length(chain):
+            chain = {"issue": float(issued)}
+        costs.chain = chain
 
     def _construct(
         self, item: ir.If | ir.Loop | ir.Scope, costs: RegionCosts, now: Moment, end: Moment
@@ -420,18 +446,6 @@ class _Walk:
         return latest(now, *(self._ready.get(id(each), now) for each in needs)) if needs else now
 
 
-def _close(costs: RegionCosts, start: Moment, end: Moment, inside: Counter[str]) -> None:
-    """Set the chain of a region in a phase, which began and ended then. It takes the time to issue the region, if it is
-    shorter."""
-    own = end.since(start)
-    own.subtract(inside)
-    chain = {step: float(n) for step, n in own.items() if n > 0}
-    issued = costs.issued.total()
-    if issued > _length(chain):
-        chain = {"issue": float(issued)}
-    costs.chain = chain
-
-
 def _end_iteration(parts: Sequence[RegionCosts]) -> None:
     """Add the end of an iteration to a loop, and the time of its check as far as the first phase of its parts is
     shorter, up to a barrier."""
@@ -439,55 +453,6 @@ def _end_iteration(parts: Sequence[RegionCosts]) -> None:
     barriers = sum(part.chain.get("barrier", 0.0) for part in parts)
     missing = max(0.0, CHECK + barriers * STEPS["barrier"] - sum(_length(part.chain) for part in parts))
     body.chain = {**body.chain, "loop": 1 + missing / STEPS["loop"]}
-
-
-def _leaving(body: ir.Region) -> frozenset[int]:
-    """Return the identities of constructs with jumps out of them: fewer invocations may execute what follows."""
-    found = set[int]()
-
-    def left(construct: ir.If | ir.Loop | ir.Scope) -> set[int]:
-        """Return the identities of what jumps inside a construct leave, besides itself."""
-        inside = [item for region in ir.regions(construct) for item in region.items]
-        nodes = {id(item.target.node) for item in inside if isinstance(item, ir.Jump)}
-        nodes = nodes.union(*(left(item) for item in inside if isinstance(item, ir.If | ir.Loop | ir.Scope)))
-        nodes.discard(id(construct))
-        if nodes:
-            found.add(id(construct))
-        return nodes
-
-    for item in body.items:
-        if isinstance(item, ir.If | ir.Loop | ir.Scope):
-            left(item)
-    return frozenset(found)
-
-
-class _Phases:
-    """Numbers the phases of a program. `busy`: the current one has accessed memory or looped."""
-
-    def __init__(self) -> None:
-        self.current = 0
-        self.busy = False
-        self._inside = 0  # so many loops without barriers
-
-    def end(self) -> None:
-        """End the phase here, if it has done anything and is not inside a loop without barriers."""
-        if self.busy and not self._inside:
-            self.current += 1
-            self.busy = False
-
-    def before_loop(self, loop: ir.Loop, barriers: bool) -> bool:
-        """Begin a loop. Returns whether it has barriers. `barriers`: subgroups wait at them."""
-        self.end()
-        waits = barriers and not self._inside and any(isinstance(item, ir.Barrier) for item in ir.items(loop))
-        self._inside += not waits
-        return waits
-
-    def after_loop(self, waits: bool) -> None:
-        """End a loop that `before_loop` began."""
-        if not waits:
-            self._inside -= 1
-            self.busy = True
-        self.end()
 
 
 def _length(chain: dict[str, float]) -> float:

@@ -100,3 +100,18 @@ def test_each_item_is_counted_once_however_long_a_chain_of_branches_is(monkeypat
         visits.append(len(found))
     assert visits[0] > 0
     assert visits[1] <= 2.1 * visits[0]
+
+
+@pytest.mark.parametrize("more", ["", "y[i] = a; " * 9])  # predicated, and not
+def test_what_follows_a_branch_waits_for_loads_before_it_whether_it_is_taken_or_not(more: str) -> None:
+    body = f"let v = x[i + k]; let w = x[i + k + 64u]; if (n == 7u) {{ a += v; {more}}} a ^= w * 3u;"
+    found = costs(f"let n = x[0]; var a = 0u; for (var k = 0u; k < 9u; k++) {{ {body} }} y[i] = a;")
+    (loop,) = (region for region in found if region.iterates)
+    assert loop.chain["storage_load"] >= 1
+    assert not any("storage_load" in region.chain for region in found if region.parent is loop)
+
+
+def test_a_branch_waits_for_its_own_loads_where_it_is_taken() -> None:
+    found = costs("if (i < 9u) { y[i] = x[x[i]] * 3u; }")
+    assert [region.chain.get("storage_load", 0) for region in found if region.parent] == [2, 0]
+    assert "storage_load" not in found[0].chain
