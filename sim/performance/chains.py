@@ -320,9 +320,10 @@ class _Walk:
                 pass
             case ir.Load(results=results, access=access):
                 cost = cost_of_access(item, self._sites)
-                if known := self._known.load(item, self._accesses[access].variable):
+                first = self._known.first_load(item, self._accesses[access].variable)
+                if first is not results:
                     self._count_in_software(item, cost, costs)  # which loads again
-                    self._ready.update((id(new), self._ready[id(old)]) for new, old in zip(results, known, strict=True))
+                    self._ready.update((id(new), self._ready[id(old)]) for new, old in zip(results, first, strict=True))
                     return now, now
                 return now, self._issue(item, cost, results, costs, now)
             case ir.Store(access=access):
@@ -391,10 +392,8 @@ class _Walk:
         of signed ones, on an H200, two."""
         if is_negation(value):
             return None
-        if value.op in ("div_u32", "rem_u32"):
-            dividend, divisor = value.args
-            if self._known.divided.setdefault((id(dividend), id(divisor)), value.op) != value.op:
-                return MULTIPLY_AND_SUBTRACT
+        if value.op in ("div_u32", "rem_u32") and self._known.first_division(value) != value.op:
+            return MULTIPLY_AND_SUBTRACT
         return cost_of_value(value)
 
     def _cost_of_indexed(self, item: ir.Pick | ir.Put) -> InstructionCost:
