@@ -51,6 +51,7 @@ from .instruction_costs import (
 )
 from .known_results import KnownResults
 from .moments import CYCLES_OF, LoadsInFlight, Moment, latest
+from .nested_continues import nest_continues
 from .phases import Phases
 from .predicated_branches import PredicatedBranches, uses_loaded_values
 from .region_facts import leaving, storage_loads
@@ -104,12 +105,13 @@ class ProgramCosts:
 
 
 def program_costs(lowered: Lowered, *, barriers: bool, held: int, register_unit: int) -> ProgramCosts:
-    """Return the costs of a program, and set the uniformity of its values.
+    """Return the costs of a program, set the uniformity of its values, and nest what follows a `continue`.
 
     `barriers`: a workgroup has several subgroups; with one, a compiler leaves barriers out. `held` and
     `register_unit`: see `words_in_flight`.
     """
     find_uniformity(lowered.body, lowered.accesses, lowered.builder.slots, one_workgroup=True)
+    nest_continues(lowered.body)
     needed = needed_values(lowered.body)
     arrays = arrays_outside_registers(lowered.body, needed)
     live = live_words(lowered, needed, arrays.slots)
