@@ -99,56 +99,41 @@ def _skipped_branch(steps: int, launch: Launch) -> MicroBenchmark:
 def _waits_for_branches(branches: int, levels: int, launch: Launch) -> MicroBenchmark:
     """Make a benchmark of one subgroup that skips branches, one after the other. `levels`: conditions inside each other
     before the branch, of which the last does not hold."""
-    trips = launch.shortened(1024)
     conditions = [f"x < t + {1000 + level}.5" for level in range(levels - 1)]
     begin, end = "".join(f"if ({each}) {{ " for each in conditions), " }" * len(conditions)
-    body = [
-        line
-        for number in range(branches)
-        for line in (
+    places = [
+        [
             f"{begin}if (x < t - {number}.5) {{",
             indented([f"x = fma(x, s, t + {number + step}.5);" for step in range(_SKIPPED)], 2),
             f"}}{end}",
             "x = fma(x, s, t);",
-        )
+        ]
+        for number in range(branches)
     ]
-    return benchmark(
-        "branch_latency",
-        {"branches": branches, "levels": levels},
-        launch,
-        trips=trips,
-        setup=_FLOATS,
-        body=body,
-        result="bitcast<u32>(x)",
-        work={
-            "flops": launch.invocations * trips * branches * (2 + levels),
-            "operations": launch.invocations * trips * branches,
-            "chain": trips * branches,
-        },
-    )
+    return _waits("branch_latency", {"branches": branches, "levels": levels}, launch, places, flops=2 + levels)
 
 
 def _waits_for_jumps(jumps: int, launch: Launch) -> MicroBenchmark:
     """Make a benchmark of one subgroup that could leave a loop at several places, and does not."""
+    places = [[f"if (x < t - {number}.5) {{ break; }}", f"x = fma(x, s, t + {number}.25);"] for number in range(jumps)]
+    return _waits("jump_latency", {"jumps": jumps}, launch, places, flops=4)
+
+
+def _waits(
+    constant: str, parameters: dict[str, float], launch: Launch, places: list[list[str]], flops: int
+) -> MicroBenchmark:
+    """Make a benchmark that waits at some places of an iteration, with so many FLOPs between two of them."""
     trips = launch.shortened(1024)
-    body = [
-        line
-        for number in range(jumps)
-        for line in (f"if (x < t - {number}.5) {{ break; }}", f"x = fma(x, s, t + {number}.25);")
-    ]
+    waits = trips * len(places)
     return benchmark(
-        "jump_latency",
-        {"jumps": jumps},
+        constant,
+        parameters,
         launch,
         trips=trips,
         setup=_FLOATS,
-        body=body,
+        body=[line for lines in places for line in lines],
         result="bitcast<u32>(x)",
-        work={
-            "flops": launch.invocations * trips * jumps * 4,
-            "operations": launch.invocations * trips * jumps,
-            "chain": trips * jumps,
-        },
+        work={"flops": launch.invocations * waits * flops, "operations": launch.invocations * waits, "chain": waits},
     )
 
 
