@@ -143,7 +143,6 @@ class _Walk:
         self._compared = set[int]()  # indices, by identity
         self._forwarded = Forwarded()
         self._known = KnownResults()
-        self._predicated = set[int]()  # constructs, by identity
         self._ready: dict[int, Moment] = {}  # by the identity of a value or slot
         self._blocks = 0
         self._leaving = leaving(lowered.body)
@@ -199,7 +198,7 @@ class _Walk:
         if not isinstance(item, ir.If):
             return steps
         waits = self._own_waits(item, steps)
-        return waits if id(item) in self._predicated else {**steps, **waits}
+        return waits if self._branches.is_predicated(item) else {**steps, **waits}
 
     def _own_waits(self, branch: ir.If | ir.Region, steps: Counter[str]) -> dict[str, int]:
         """Return how often a branch, or a side of it, waits for loads in it. What waits for loads before it is not its
@@ -227,7 +226,6 @@ class _Walk:
                 costs.software["branch"] += 1
                 begin = self._after([condition], now)
                 if self._branches.is_predicated(item):
-                    self._predicated.add(id(item))
                     last = latest(end, begin)
                     now = latest(now, self._after_jump(item, costs, begin))
                     return last, latest(self._conditional(item, costs, begin, last), now), now

@@ -100,11 +100,12 @@ def _too_many_selections(body: ir.Region, needed: Set[int]) -> set[int]:
                     pass
         others += accesses.total()
         of_values = sum(count for block, count in selected.items() if block in copied)
-        for block, its in selected.items():
-            count = of_values if block in copied else its
+        for block, count in selected.items():
             instructions = values + _BY_ACCESS * (others - accesses[block])
             most = _SELECTED + _SELECTED_BY_INSTRUCTION * instructions
-            if count > (min(most, _MOST_OF_VALUES) if block in copied else most):
+            if block in copied:
+                count, most = of_values, min(most, _MOST_OF_VALUES)
+            if count > most:
                 found.add(block)
     return found
 

@@ -92,10 +92,11 @@ _FREE = frozenset(
 _COMPARISONS = ("lt_", "le_", "gt_", "ge_", "eq_", "ne_")
 _ROUNDINGS = ("ceil_", "floor_", "fract_", "round_", "trunc_")
 _BIT_COUNTS = (
-    *("countOneBits", "reverseBits", "firstLeadingBit", "firstTrailingBit", "countLeadingZeros", "countTrailingZeros"),
+    *("countOneBits", "reverseBits", "firstLeadingBit"),
+    *("firstTrailingBit", "countLeadingZeros", "countTrailingZeros"),
 )
-# Operations of the unit for comparisons, shifts and selections, which is half as wide as that for sums and products.
-_HALF_RATE = (*_COMPARISONS, "select_", "min_", "max_", "clamp_", "shl_", "shr_")
+# Other operations of the unit for comparisons, which is half as wide as that for sums and products.
+_HALF_RATE = ("select_", "min_", "max_", "clamp_", "shl_", "shr_")
 # Of atomic operations that take less time than others.
 _STEPS_OF_ATOMICS = {
     ("storage_atomic", "load"): "storage_atomic_load",
@@ -144,7 +145,6 @@ class InstructionCost:
     prefix: int = 0
 
 
-MULTIPLY_AND_ADD = InstructionCost("integer_multiply", "alu")
 MULTIPLY_AND_SUBTRACT = InstructionCost("integer_multiply", "alu", 2, integer=1)  # a remainder, from its quotient
 
 
@@ -300,7 +300,8 @@ def operands(item: ir.Item) -> list[ir.Value]:
             return []
 
 
-def _operands_without_address(item: ir.Item) -> list[ir.Value]:
+def operands_without_address(item: ir.Item) -> list[ir.Value]:
+    """Return the values that an item needs, without those of its address."""
     match item:
         case ir.Load():
             return []
@@ -315,7 +316,7 @@ def needed_values(body: ir.Region, *, addresses: bool = True) -> set[int]:
 
     `addresses`: also those that only addresses need.
     """
-    needed = operands if addresses else _operands_without_address
+    needed = operands if addresses else operands_without_address
     waiting = [value for item in ir.items_of(body) if not isinstance(item, ir.Value) for value in needed(item)]
     found: set[int] = set()
     while waiting:

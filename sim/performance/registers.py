@@ -17,7 +17,7 @@ from itertools import accumulate
 from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.lowered import Lowered
-from .instruction_costs import needed_values, operands
+from .instruction_costs import needed_values, operands, operands_without_address
 
 _OTHERS = 10  # for addresses, and what a driver keeps
 # Registers that a loop needs for itself, and the fewest that loads in flight fill. On an H200, loops of independent
@@ -109,7 +109,7 @@ class _Walk:
                     self._loaded.update((id(each), (self.position, len(self._used))) for each in results)
                 case ir.Store() | ir.Atomic():
                     self._use_address(item.address)
-                    self._use(_stored(item))
+                    self._use(operands_without_address(item))
                     self._touch(_written(item))
                 case _:
                     self._use(operands(item))
@@ -155,13 +155,6 @@ class _Walk:
         """
         position, loops = self._loaded.get(id(written), (self.position, len(self._used)))
         return self.position if loops == len(self._used) else position
-
-
-def _stored(item: ir.Store | ir.Atomic) -> list[ir.Value]:
-    """Return the operands of an access, without its address."""
-    match item:
-        case ir.Store(values=values) | ir.Atomic(args=values):
-            return values
 
 
 def _written(item: ir.Item) -> Iterable[ir.Value | ir.Slot]:

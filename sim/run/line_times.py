@@ -101,7 +101,9 @@ _STEP_OF = {
 # Steps that the lines of another step take.
 _TAKEN_BY = {
     **dict.fromkeys(("next_load", "storage_wavefront"), "storage_load"),
-    **{"wavefront": "workgroup_load", "comparison": "alu", "branch": "loop", "jump": "loop"},
+    **dict.fromkeys(("branch", "jump"), "loop"),
+    "wavefront": "workgroup_load",
+    "comparison": "alu",
 }
 
 

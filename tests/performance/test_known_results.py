@@ -6,8 +6,6 @@ import pytest
 import bankshot
 from tests.performance.test_chains import costs
 
-TWICE = "y[i] = x[i]; y[i + 1u] = x[i] ^ 5u;"
-
 
 def loads(body: str, kind: str = "storage_load") -> int:
     return sum(each.issued[kind] for each in costs(body))
@@ -17,7 +15,7 @@ def loads(body: str, kind: str = "storage_load") -> int:
     ("body", "count"),
     [
         ("y[i] = x[i] + x[i + 1u] * x[i];", 2),
-        (TWICE, 1),
+        ("y[i] = x[i]; y[i + 1u] = x[i] ^ 5u;", 1),
         ("let v = y[i]; y[i + 1u] = v; y[i + 2u] = y[i];", 2),  # another element that may be the same
         ("let v = x[i]; if (v > 7u) { y[i] = x[i] * 3u; } else { y[i] = x[i] ^ 3u; }", 1),
         ("if (i > 7u) { y[i] = x[i]; } y[i + 1u] = x[i];", 2),

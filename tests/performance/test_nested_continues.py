@@ -11,7 +11,7 @@ def sums(body: str) -> tuple[Counter[str], Counter[str]]:
     """Return what the regions of a loop issue and wait for, each once."""
     issued, chain = Counter[str](), Counter[str]()
     for region in costs(f"var a = i; for (var k = 0u; k < x[0]; k++) {{ {body} }} y[i] = a;"):
-        issued.update(region.instructions and region.issued)
+        issued.update(region.issued)
         chain.update(region.chain)
     return issued, chain
 
